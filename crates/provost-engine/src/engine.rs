@@ -13,7 +13,7 @@ use provost_run::admission::Admission;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Rules, Run};
 use provost_run::state::State;
-use provost_tools::{OpenError, ToolConfig, Toolbox, Trouble};
+use provost_tools::{OpenError, Rehearsal, ToolConfig, Toolbox, Trouble};
 
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
@@ -28,15 +28,17 @@ use crate::workspace::{PlannerError, Workspace};
 
 mod schedules;
 mod take_up;
+mod tools;
 
 pub use schedules::{ScheduleResult, Scheduled};
 pub use take_up::FoldedRun;
+pub(crate) use tools::EngineTools;
 
 /// A workspace with its journal and its tools.
 pub struct Engine {
     workspace: Arc<Workspace>,
     store: Arc<Store>,
-    toolbox: Arc<Toolbox>,
+    tools: Arc<EngineTools>,
     audit: Option<Audit>,
     inbox: Arc<Inbox>,
     commands: Option<Arc<CommandOf>>,
@@ -192,7 +194,7 @@ impl Engine {
             }
             None => Store::open(&dir)?,
         };
-        let engine = Self::over(workspace, store, toolbox)?;
+        let engine = Self::over(workspace, store, EngineTools::Live(toolbox))?;
         if let Some(audit) = &audit {
             audit.hold(&engine.store, &engine.inbox)?;
         }
@@ -215,19 +217,36 @@ impl Engine {
         store: Store,
         toolbox: Toolbox,
     ) -> Result<Self, EngineError> {
-        Self::over(Arc::new(workspace), store, toolbox)
+        Self::over(Arc::new(workspace), store, EngineTools::Live(toolbox))
+    }
+
+    /// Opens the journal of a scratch copy for runs whose calls reach what is rehearsed with and
+    /// nothing else. Heads are not signed, and nobody is told.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`] if the journal cannot be written.
+    pub(crate) fn open_rehearsal(
+        workspace: Workspace,
+        rehearsal: Arc<Rehearsal>,
+    ) -> Result<Self, EngineError> {
+        let store = Store::open(&workspace.store_dir())?;
+        Self::over(
+            Arc::new(workspace),
+            store,
+            EngineTools::Rehearsal(rehearsal),
+        )
     }
 
     fn over(
         workspace: Arc<Workspace>,
         store: Store,
-        toolbox: Toolbox,
+        tools: EngineTools,
     ) -> Result<Self, EngineError> {
         let inbox = Inbox::of(&workspace, &store)?;
         Ok(Self {
             workspace,
             store: Arc::new(store),
-            toolbox: Arc::new(toolbox),
+            tools: Arc::new(tools),
             audit: None,
             inbox: Arc::new(inbox),
             commands: None,
@@ -351,7 +370,9 @@ impl Engine {
     /// The tools that cannot work now: those left out because of their entries, those that stay
     /// closed, and those that lack what they need.
     fn troubles(&self) -> Vec<Trouble> {
-        self.damaged().chain(self.toolbox.troubles()).collect()
+        self.damaged()
+            .chain(self.tools.toolbox().troubles())
+            .collect()
     }
 
     /// Whether what a run's plan needs is there to drive it. Why before it is taken up: a plan
@@ -377,7 +398,7 @@ impl Engine {
             .flat_map(Step::tools)
             .filter_map(|tool| tool.value.split('.').next())
             .collect();
-        let mut damaged = self.damaged().chain(self.toolbox.closed());
+        let mut damaged = self.damaged().chain(self.tools.toolbox().closed());
         match damaged.find(|one| named.contains(one.tool.as_str())) {
             Some(Trouble { tool, message }) => Err(EngineError::Trouble { tool, message }),
             None => Ok(()),
@@ -418,13 +439,13 @@ impl Engine {
         let operations: Vec<_> = named.iter().filter_map(|name| catalog.get(name)).collect();
         // A server that is another now. One that does not answer is no reason: the call will tell.
         for operation in &operations {
-            if let Some(message) = self.toolbox.drift(operation).await {
+            if let Some(message) = self.tools.toolbox().drift(operation).await {
                 return Err(EngineError::Drifted { message });
             }
         }
         // A write whose key has no table to stand in.
         for operation in &operations {
-            if self.toolbox.is_unprepared(operation).await {
+            if self.tools.toolbox().is_unprepared(operation).await {
                 let tool = operation.server().to_owned();
                 return Err(EngineError::Unprepared { tool });
             }
@@ -435,7 +456,7 @@ impl Engine {
     fn session(&self, run: Run, planner: Arc<dyn Planner>, driving: Driving) -> Session {
         let resources = SessionResources {
             store: Arc::clone(&self.store) as Arc<dyn Backend>,
-            toolbox: Arc::clone(&self.toolbox),
+            tools: Arc::clone(&self.tools),
             inbox: Arc::clone(&self.inbox),
             workspace: Arc::clone(&self.workspace),
         };

@@ -12,9 +12,10 @@
 //! From the top down; a floor uses those below it:
 //!
 //! - [`work`]: all runs of a workspace, as a service
+//! - [`eval`]: cases of a file, each driven over doubles and graded
 //! - [`session`]: the loop of one run: step, commit, carry out, repeat
 //! - [`engine`], [`proposal`], [`bundle`]: what begins a run, and what is proposed without one
-//! - [`people`], [`notify`], [`summary`], [`history`]: statements of people, notices, listings
+//! - [`people`], [`notify`], [`summary`], [`history`], [`stats`]: people, notices, listings, counts
 //! - [`store`], [`audit`], [`owner`], [`keys`]: journal, proof, ownership of runs, signatures
 //! - [`workspace`]: `provost.toml`, policies, playbooks and the lock as one immutable value
 //!
@@ -27,6 +28,7 @@ pub mod audit;
 pub mod bundle;
 pub mod clock;
 pub mod engine;
+pub mod eval;
 pub mod history;
 pub mod keys;
 pub mod limits;
@@ -49,6 +51,7 @@ pub mod secrets {
     pub use provost_wire::SecretName;
 }
 pub mod session;
+pub mod stats;
 pub mod store;
 pub mod summary;
 /// Tools that the program around the engine carries out itself.

@@ -20,10 +20,10 @@ use provost_run::event::{EVENT_VERSION, Event, PlannerChoice, RunEnded, RunStatu
 use provost_run::machine::{Command, Input, Output, Receipt, Run, SealError, StepError};
 use provost_run::outcome::Reply;
 use provost_run::state::{FoldError, State};
-use provost_tools::Toolbox;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
+use crate::engine::EngineTools;
 use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, compose};
 use crate::people::{Inbox, StatementError};
@@ -45,7 +45,7 @@ pub struct Session {
     run: Box<Run>,
     checkpoint: Checkpoint,
     store: Arc<dyn Backend>,
-    toolbox: Arc<Toolbox>,
+    tools: Arc<EngineTools>,
     workspace: Arc<Workspace>,
     /// The planner, with the choice that it is.
     planner: (PlannerChoice, Arc<dyn Planner>),
@@ -73,7 +73,7 @@ pub struct Session {
 /// What all sessions of an engine share.
 pub(crate) struct SessionResources {
     pub(crate) store: Arc<dyn Backend>,
-    pub(crate) toolbox: Arc<Toolbox>,
+    pub(crate) tools: Arc<EngineTools>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) workspace: Arc<Workspace>,
 }
@@ -138,7 +138,7 @@ impl Session {
     ) -> Self {
         let SessionResources {
             store,
-            toolbox,
+            tools,
             inbox,
             workspace,
         } = resources;
@@ -151,7 +151,7 @@ impl Session {
             run: Box::new(run),
             checkpoint: Checkpoint::default(),
             store,
-            toolbox,
+            tools,
             planner,
             calls,
             plan_request: None,
@@ -342,9 +342,9 @@ impl Session {
     fn obey(&mut self, command: Command) {
         match command {
             Command::Call(call) => {
-                let toolbox = self.toolbox.clone();
+                let tools = Arc::clone(&self.tools);
                 self.calls.push(Box::pin(async move {
-                    let reply = toolbox.perform(&call).await;
+                    let reply = tools.perform(&call).await;
                     (call.slot().clone(), call.attempt(), reply)
                 }));
             }

@@ -13,6 +13,7 @@
 //! From the top down; a floor uses those below it:
 //!
 //! - [`read`]: what a journal says: the sentence of each event, the trace, the cause of an end
+//! - [`facts`], [`grade`]: what is counted of a run, and statistics over many
 //! - [`concise`], [`shown`]: what planners see of results, and what anybody sees of values
 //! - [`machine`]: the inputs, the commands and the table of transitions; the turn behind it
 //!   plans, gates, dispatches, settles and ends
@@ -29,6 +30,8 @@
 
 pub mod admission;
 pub mod earlier;
+pub mod facts;
+pub mod grade;
 pub mod journal;
 pub mod machine;
 pub mod open_effects;

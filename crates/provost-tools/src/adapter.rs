@@ -43,6 +43,12 @@ pub(crate) trait ToolSettings: fmt::Debug + Send + Sync {
         None
     }
 
+    /// How far its calls reach. Why elsewhere unless a kind says otherwise: what nobody judged
+    /// never takes part in a rehearsal.
+    fn reach(&self) -> ToolReach {
+        ToolReach::Elsewhere
+    }
+
     /// Of an MCP server, the tools of the server that operations call.
     fn server_tools(&self) -> Option<Vec<&str>> {
         None
@@ -52,6 +58,17 @@ pub(crate) trait ToolSettings: fmt::Debug + Send + Sync {
     fn preparation(&self, _operations: &[Operation]) -> Option<&'static str> {
         None
     }
+}
+
+/// How far the calls of a tool reach.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ToolReach {
+    /// This file or folder, as the operator names it below the workspace.
+    Below(String),
+    /// This port of this machine.
+    Loopback(u16),
+    /// Whatever it reaches, nobody holds it back.
+    Elsewhere,
 }
 
 /// A tool that is open.

@@ -19,7 +19,7 @@ use provost_wire::SecretName;
 use provost_wire::http::{BaseUrl, Proxy};
 use provost_wire::model::ModelConfig;
 
-use crate::adapter::{Adapter, Overreach, ToolSettings};
+use crate::adapter::{Adapter, Overreach, ToolReach, ToolSettings};
 use crate::kinds::custom::{CustomTool, Tool, read_custom};
 use crate::kinds::mcp::Listings;
 use crate::kinds::{command, files, http, mcp, model, sql};
@@ -211,6 +211,10 @@ impl ToolConfig {
     #[must_use]
     pub fn preparation(&self) -> Option<&'static str> {
         self.settings.preparation(&self.operations)
+    }
+
+    pub(crate) fn reach(&self) -> ToolReach {
+        self.settings.reach()
     }
 
     pub(crate) fn open(

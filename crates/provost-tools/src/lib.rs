@@ -14,6 +14,8 @@
 //! 5. `kinds`: one module for each kind; its documentation has the table of outcomes.
 //! 6. `toolbox`: [`Toolbox`], all tools of a workspace behind one door.
 //!
+//! 7. `rehearsal`: [`Rehearsal`], the tools of an eval, which reach nothing real.
+//!
 //! [`openapi`] stands beside them: it proposes entries for `provost.toml` from a document.
 //!
 //! Start with [`Toolbox::perform`], then `adapter`, then the kind you want to know. Your own code
@@ -32,6 +34,7 @@ mod limits;
 mod linked_path;
 pub mod openapi;
 mod protected_paths;
+mod rehearsal;
 mod toolbox;
 
 pub use config::{ConfigScope, ToolConfig, description_of};
@@ -39,6 +42,7 @@ pub use fault::Request;
 pub use kinds::custom::{ReplyFuture, Tool};
 pub use kinds::mcp::{Definition, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings};
 pub use kinds::sql::SQLITE_EFFECTS;
+pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, Rehearsal};
 pub use toolbox::{OpenError, Toolbox, Trouble};
 
 #[cfg(test)]

@@ -140,6 +140,16 @@ impl BaseUrl {
         self.private
     }
 
+    /// Its port, if it is an address of this machine itself, spelled as one: a name may lead
+    /// anywhere.
+    #[must_use]
+    pub fn loopback_port(&self) -> Option<u16> {
+        let host = self.host().trim_start_matches('[').trim_end_matches(']');
+        let address: std::net::IpAddr = host.parse().ok()?;
+        let port = self.url.port_or_known_default()?;
+        address.is_loopback().then_some(port)
+    }
+
     /// The host as the operator wrote it: a name, or an address.
     #[must_use]
     pub fn host(&self) -> &str {

@@ -21,6 +21,7 @@ mod cancel;
 pub mod check;
 mod diff;
 mod doctor;
+mod eval;
 mod explain;
 mod help;
 mod inbox;
@@ -40,6 +41,7 @@ mod schedules;
 mod settle;
 mod show;
 mod statement;
+mod stats;
 mod target;
 mod tools;
 mod trace;
@@ -120,6 +122,10 @@ enum Verb {
     Trace(trace::TraceArgs),
     /// explain why a run ended: plan, execution or neither
     Why(why::WhyArgs),
+    /// count how good planning and execution were
+    Stats(stats::StatsArgs),
+    /// judge planners by the cases of a set, over doubles
+    Eval(eval::EvalArgs),
     /// manage and call tools
     Tools(tools::ToolsArgs),
     /// check and test policies
@@ -182,6 +188,8 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Why(verb) => why::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
         Verb::Mcp(verb) => mcp::run(verb, &place),
+        Verb::Stats(verb) => stats::run(verb, &place),
+        Verb::Eval(verb) => eval::run(&verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),
         Verb::Policy(verb) => policy::run(&verb, &place),
         Verb::Audit(verb) => audit::run(verb, &place),

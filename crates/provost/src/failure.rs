@@ -37,6 +37,8 @@ pub enum Exit {
     Waiting,
     /// The run is in doubt.
     InDoubt,
+    /// Nothing failed, and something of an eval was not judged.
+    NotJudged,
 }
 
 impl Exit {
@@ -46,7 +48,7 @@ impl Exit {
             Self::Done => 0,
             Self::Failed => 1,
             Self::Usage => 2,
-            Self::Waiting => 3,
+            Self::Waiting | Self::NotJudged => 3,
             Self::InDoubt => 4,
         }
     }

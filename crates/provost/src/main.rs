@@ -23,6 +23,7 @@ mod bug;
 mod cli;
 mod document;
 mod drive;
+mod eval_report;
 mod failure;
 mod keyring;
 mod mcp;

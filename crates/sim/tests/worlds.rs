@@ -2,13 +2,15 @@
 //!
 //! `PROVOST_SECONDS` plays them for so long, from `PROVOST_SEED` on (`scripts/full worlds`); without
 //! it a few hundred. `PROVOST_SEED=N PROVOST_COUNT=1` plays one and prints its journal.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use provost_run::event::Event;
+use provost_run::facts::RunFacts;
 use sim::repeats::{BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT, Looks};
 use sim::table;
 use sim::worlds::{self, History};
@@ -158,4 +160,75 @@ fn the_same_seed_twice_gives_the_same_trace() {
     println!("{count} of {count} seeds give the same trace twice");
     let (one, two) = (worlds::play(1, &scenarios), worlds::play(2, &scenarios));
     assert_ne!(one.digest, two.digest, "another seed gives another");
+}
+
+/// The facts of each world, beside its journal, for a second reader.
+fn facts_of(history: &History) -> (Vec<serde_json::Value>, RunFacts) {
+    let mut events = Vec::new();
+    let mut shown = Vec::new();
+    for line in &history.lines {
+        let mut parts = line.splitn(4, ' ');
+        let mut part = || parts.next().unwrap();
+        let (at, kind, version): (i64, _, u32) =
+            (part().parse().unwrap(), part(), part().parse().unwrap());
+        let payload = serde_json::from_str(part()).unwrap();
+        events.push((Event::from_stored(kind, version, &payload).unwrap(), at));
+        shown.push(serde_json::json!([at, kind, payload]));
+    }
+    (shown, RunFacts::of(&events))
+}
+
+/// What the second reader says of these lines: whether it agrees, and its words.
+fn second_reader(lines: &[String]) -> (bool, String) {
+    let dir = tempfile::tempdir().unwrap();
+    // Kept where somebody asks for it: what differs is best looked at by hand.
+    let kept = std::env::var_os("PROVOST_FACTS_FILE").map(std::path::PathBuf::from);
+    let path = kept.unwrap_or_else(|| dir.path().join("facts.jsonl"));
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/stats.py");
+    let ran = std::process::Command::new("python3")
+        .arg(script)
+        .arg("--compare")
+        .arg(&path)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_ne!(ran.status.code(), Some(2), "{text}{said}");
+    (ran.status.success(), text)
+}
+
+#[test]
+fn a_second_reader_counts_the_same_facts() {
+    let scenarios = worlds::scenarios().unwrap();
+    let count = number("PROVOST_FACTS").unwrap_or(200);
+    let mut lines = Vec::new();
+    let mut seen: BTreeMap<String, (usize, RunFacts)> = BTreeMap::new();
+    for seed in 0..count {
+        let (events, facts) = facts_of(&worlds::play(seed, &scenarios));
+        let rates = facts.planning.keys().chain(facts.execution.keys());
+        for key in rates {
+            let of = || (lines.len(), facts.clone());
+            seen.entry(key.clone()).or_insert_with(of);
+        }
+        let line = serde_json::json!({ "events": events, "facts": facts });
+        lines.push(line.to_string());
+    }
+    let (agrees, text) = second_reader(&lines);
+    assert!(agrees, "{text}");
+    println!("{text}{} rates seen: {:?}", seen.len(), seen.keys());
+    assert!(seen.len() >= 20, "{:?}", seen.keys());
+    // The control: each rate changed by one, alone, is a difference.
+    for (key, (at, facts)) in seen {
+        let mut changed = facts.clone();
+        let family = match changed.planning.contains_key(&key) {
+            true => &mut changed.planning,
+            false => &mut changed.execution,
+        };
+        family.get_mut(&key).unwrap().hits += 1;
+        let line: serde_json::Value = serde_json::from_str(&lines[at]).unwrap();
+        let line = serde_json::json!({ "events": line["events"], "facts": changed });
+        let (agrees, text) = second_reader(&[line.to_string()]);
+        assert!(!agrees && text.contains(&key), "{key}: {text}");
+    }
 }

@@ -8,8 +8,10 @@ use serde::Serialize;
 
 use crate::event::Event;
 
+mod data;
 mod metrics;
 
+pub use data::{LineData, line_data};
 pub use metrics::Metrics;
 
 use super::words::{duration, words};

@@ -2,7 +2,9 @@
 
 use clap::Args;
 use provost_engine::history::History;
-use provost_engine::run::read::trace::{Metrics, TraceLine, trace};
+use provost_engine::run::event::AttemptStarted;
+use provost_engine::run::read::trace::{LineData, Metrics, TraceLine, line_data, trace};
+use provost_engine::workspace::Workspace;
 use serde_json::{Value, json};
 
 use super::target::Target;
@@ -39,18 +41,19 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let History { events, state } = history;
     let traced = trace(&events);
     if verb.json {
+        let data = line_data(&events, &|started| is_open(workspace.as_ref(), started));
         let mut shown = json!({
-            "schema": "provost/trace/v1",
+            "schema": "provost/trace/v2",
             "run": state.head.run,
             "status": state.status().word(),
             "contradiction": validity::to_json(found.as_deref()),
             "metrics": traced.metrics,
         });
         if !verb.execution {
-            insert(&mut shown, "planning", json!(traced.planning));
+            insert(&mut shown, "planning", with_data(&traced.planning, &data));
         }
         if !verb.planning {
-            insert(&mut shown, "execution", json!(traced.execution));
+            insert(&mut shown, "execution", with_data(&traced.execution, &data));
         }
         output::json(&shown);
         return Ok(Exit::Done);
@@ -83,6 +86,34 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     output::data(&page.finish());
     Ok(Exit::Done)
+}
+
+/// Whether an operation is as it was called, and its output no secret. Why of the workspace: the
+/// journal does not say it of every output.
+fn is_open(workspace: Option<&Workspace>, started: &AttemptStarted) -> bool {
+    let Some(workspace) = workspace else {
+        return false;
+    };
+    let catalog = workspace.catalog();
+    let is_same = catalog.digest(&started.operation) == Some(started.tool);
+    let operation = catalog.get(&started.operation);
+    is_same && operation.is_some_and(|operation| !operation.secret)
+}
+
+/// Lines with what their events hold.
+fn with_data(lines: &[TraceLine], data: &[LineData]) -> Value {
+    let lines = lines.iter().map(|line| {
+        let mut shown = json!(line);
+        let at = usize::try_from(line.seq.saturating_sub(1)).ok();
+        if let Some(data) = at.and_then(|at| data.get(at)) {
+            insert(&mut shown, "data", data.data.clone());
+            if let Some(risk) = data.risk {
+                insert(&mut shown, "risk", json!(risk));
+            }
+        }
+        shown
+    });
+    lines.collect()
 }
 
 fn insert(object: &mut Value, name: &str, value: Value) {

@@ -40,6 +40,8 @@ fn help_lists_what_works() {
       runs     list runs
       trace    show the events of a run: planning and execution
       why      explain why a run ended: plan, execution or neither
+      stats    count how good planning and execution were
+      eval     judge planners by the cases of a set, over doubles
 
     Set up:
       tools    manage and call tools

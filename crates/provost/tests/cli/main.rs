@@ -64,6 +64,7 @@ mod scripted;
 mod secret;
 mod settle;
 mod show;
+mod stats;
 mod tools;
 mod tools_add;
 mod tools_call;

@@ -10,6 +10,7 @@
 mod confirm;
 mod described;
 mod effects;
+mod evals;
 mod failing_store;
 mod incident;
 mod kill;

@@ -13,7 +13,7 @@ use provost_plan::source::Spanned;
 use serde_json::{Value, json};
 
 use super::{Files, schemas};
-use crate::adapter::{Adapter, Overreach, ToolSettings};
+use crate::adapter::{Adapter, Overreach, ToolReach, ToolSettings};
 use crate::config::{
     KeySupport, OperationFields, OperationParts, ReadTable, ToolScope, bad_setting, output_schema,
     read_operations,
@@ -119,6 +119,10 @@ impl ToolSettings for FilesSettings {
             what,
         })?;
         Ok(Arc::new(files))
+    }
+
+    fn reach(&self) -> ToolReach {
+        ToolReach::Below(self.root.value.clone())
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::Http;
 use super::template::{BodyTemplate, Encoding, RequestTemplate};
-use crate::adapter::{Adapter, Overreach, ToolSettings};
+use crate::adapter::{Adapter, Overreach, ToolReach, ToolSettings};
 use crate::config::{
     KeySupport, OperationFields, OperationParts, ReadTable, ResponseFormat, TemplateFields,
     ToolScope, bad_setting, base_url, check_references, property_names, read_operations, secret,
@@ -109,6 +109,13 @@ impl ToolSettings for HttpSettings {
     fn secrets(&self) -> Vec<&SecretName> {
         let own = self.auth.iter().map(AuthSetting::secret);
         own.chain(self.base.proxy_secret()).collect()
+    }
+
+    fn reach(&self) -> ToolReach {
+        match self.base.loopback_port() {
+            Some(port) if self.base.proxy().is_none() => ToolReach::Loopback(port),
+            _ => ToolReach::Elsewhere,
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::Sql;
 use super::address::DatabaseAddress;
 use super::parameters::{Dialect, named};
-use crate::adapter::{Adapter, Overreach, ToolSettings};
+use crate::adapter::{Adapter, Overreach, ToolReach, ToolSettings};
 use crate::config::{
     KeySupport, OperationFields, OperationParts, ReadTable, ToolScope, bad_setting, bounded,
     input_schema, no_arguments, output_schema, property_names, read_operations, schema,
@@ -124,6 +124,13 @@ impl ToolSettings for SqlSettings {
 
     fn secrets(&self) -> Vec<&SecretName> {
         self.address.secret().into_iter().collect()
+    }
+
+    fn reach(&self) -> ToolReach {
+        match &self.address {
+            DatabaseAddress::File(file) => ToolReach::Below(file.value.clone()),
+            DatabaseAddress::Server(_) => ToolReach::Elsewhere,
+        }
     }
 
     fn preparation(&self, operations: &[Operation]) -> Option<&'static str> {

@@ -1,0 +1,26 @@
+//! Evals: cases of a file, driven by the same loop as any run, over doubles, and graded.
+//!
+//! Owns the form of an eval set, what a repeat of a case runs in, its graders and the report.
+//! Invents nothing: what no double answers is not judged, which is neither a pass nor a fail.
+//! INVARIANT: a repeat runs in a scratch copy of the workspace with a journal of its own, and its
+//! tools are a [`provost_tools::Rehearsal`].
+
+mod double;
+mod expect;
+mod gates;
+mod people;
+mod read;
+mod repeat;
+mod report;
+mod scope;
+mod scratch;
+mod set;
+mod suite;
+
+pub use gates::GateResult;
+pub use read::{SetError, read_set};
+pub use report::{
+    CaseReport, GraderResult, JudgedBy, Outcome, PlannerReport, RepeatReport, Report, WhyReport,
+};
+pub use set::EvalSet;
+pub use suite::{EvalError, SuiteOptions, SuiteWatcher, run_suite};

@@ -1,0 +1,121 @@
+//! The scratch copy of a workspace that one repeat of a case runs in.
+//!
+//! Owns what is copied and which settings are left out or replaced. Follows no link: one that leads
+//! out of the workspace would lead out of the copy. INVARIANT: no setting of the copy sends
+//! anything anywhere on its own: no notice, no head, no proxy, no secret of a tool that a double
+//! stands for.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::Value;
+use toml::{Table, Value as TomlValue};
+
+use super::set::PlannerEntry;
+use crate::workspace::{CONFIG_FILE, LOCK_FILE, STORE_DIR};
+
+/// Folders that belong to no workspace, wherever they stand in it.
+const NOT_COPIED: [&str; 4] = [STORE_DIR, ".git", "target", "node_modules"];
+
+/// What the copy is to say otherwise than the workspace.
+pub(super) struct Settings<'a> {
+    /// The base URL of each tool that a double stands for.
+    pub(super) doubles: &'a [(String, String)],
+    /// Who plans; as the workspace says if absent.
+    pub(super) planner: Option<&'a PlannerEntry>,
+    /// The words of its command, with the places of this run filled in.
+    pub(super) command: Option<Vec<String>>,
+}
+
+/// Copies the workspace at `from` to `to`.
+///
+/// # Errors
+/// In words for people, which name the file.
+pub(super) fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    copy_folder(
+        from,
+        to,
+        &to.canonicalize().unwrap_or_else(|_| to.to_owned()),
+    )
+}
+
+fn copy_folder(from: &Path, to: &Path, avoid: &Path) -> Result<(), String> {
+    let failed = |path: &Path, error: io::Error| format!("{}: {error}", path.display());
+    fs::create_dir_all(to).map_err(|error| failed(to, error))?;
+    let entries = fs::read_dir(from).map_err(|error| failed(from, error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| failed(from, error))?;
+        let name = entry.file_name();
+        let source = entry.path();
+        // Why the second: a report that is kept inside the workspace is not copied into itself.
+        if NOT_COPIED.iter().any(|one| name == *one) || avoid.starts_with(&source) {
+            continue;
+        }
+        let target = to.join(&name);
+        let kind = entry.file_type().map_err(|error| failed(&source, error))?;
+        if kind.is_dir() {
+            copy_folder(&source, &target, avoid)?;
+        } else if kind.is_file() {
+            fs::copy(&source, &target).map_err(|error| failed(&source, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// Rewrites `provost.toml` of the copy at `root`.
+///
+/// # Errors
+/// In words for people.
+pub(super) fn configure(root: &Path, settings: &Settings<'_>) -> Result<(), String> {
+    let path = root.join(CONFIG_FILE);
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(&path).map_err(|error| failed(&error))?;
+    let mut table: Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| failed(&error))?;
+    for name in ["audit", "notify", "network"] {
+        table.remove(name);
+    }
+    if let Some(approvals) = table.get_mut("approvals").and_then(TomlValue::as_table_mut) {
+        // Why: nobody's key is there, and a scripted yes approves nothing real.
+        approvals.remove("require");
+    }
+    let tools = table.get_mut("tools").and_then(TomlValue::as_table_mut);
+    let mut tools = tools.into_iter().collect::<Vec<_>>();
+    for (name, url) in settings.doubles {
+        let tool = tools
+            .iter_mut()
+            .find_map(|tools| tools.get_mut(name))
+            .and_then(TomlValue::as_table_mut);
+        let Some(tool) = tool.filter(|tool| tool.contains_key("base_url")) else {
+            return Err(format!(
+                "`world.tools` names `{name}`, which is no tool of the workspace with a `base_url`"
+            ));
+        };
+        tool.insert("base_url".to_owned(), TomlValue::String(url.clone()));
+        tool.remove("auth");
+    }
+    if let Some(planner) = settings.planner {
+        let mut written = to_toml(&planner.settings)?;
+        if let (Some(command), Some(written)) = (&settings.command, written.as_table_mut()) {
+            let words = command.iter().cloned().map(TomlValue::String).collect();
+            written.insert("command".to_owned(), TomlValue::Array(words));
+        }
+        table.insert("planner".to_owned(), written);
+    }
+    let text = toml::to_string(&table).map_err(|error| failed(&error))?;
+    fs::write(&path, text).map_err(|error| failed(&error))?;
+    let lock = root.join(LOCK_FILE);
+    // Why: it pins tools as they are, and the doubles stand elsewhere.
+    match fs::remove_file(&lock) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(format!("{}: {error}", lock.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn to_toml(value: &Value) -> Result<TomlValue, String> {
+    TomlValue::try_from(value).map_err(|error| format!("the planner of the set: {error}"))
+}

@@ -1,0 +1,214 @@
+//! A rehearsal: tools that reach doubles on this machine and a scratch copy, and nothing else.
+//!
+//! Owns which tools may take part, the faults that are planned for them, and the calls that nobody
+//! could answer. Invents no answer: what has no double is a miss. INVARIANT: no adapter is opened
+//! whose calls could leave the scratch copy but for the port of a double, so no eval changes
+//! anything real, whatever a plan says.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use provost_run::call::Call;
+use provost_run::outcome::{Class, Landing, Reply};
+
+use crate::adapter::ToolReach;
+use crate::config::ToolConfig;
+use crate::fault::Fault;
+use crate::toolbox::{OpenError, Toolbox};
+
+/// The ports of this machine on which doubles listen, by the tool that each stands for.
+pub type Doubles = BTreeMap<String, u16>;
+
+/// What a fault does to the effect of the call that it meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultLanding {
+    /// The call is not made, and the caller knows.
+    Nothing,
+    /// The call is made, and its answer is lost.
+    AnswerLost,
+    /// The call is not made, and the caller does not know.
+    Unknown,
+}
+
+/// A fault that is planned for one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedFault {
+    /// The operation, `tool.operation`.
+    pub operation: String,
+    /// Which call of it, from 1; none for every one.
+    pub nth: Option<u64>,
+    /// The class of the reply.
+    pub class: Class,
+    /// What becomes of the effect.
+    pub landing: FaultLanding,
+}
+
+/// A call that no double answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissedCall {
+    /// The operation.
+    pub operation: String,
+    /// Why nobody answers it.
+    pub reason: String,
+}
+
+/// The tools of a rehearsal.
+#[derive(Debug)]
+pub struct Rehearsal {
+    /// Holds adapters that reach nothing real, and no others.
+    toolbox: Toolbox,
+    /// Tools that take no part, and why.
+    absent: BTreeMap<String, &'static str>,
+    faults: Vec<PlannedFault>,
+    progress: Mutex<Progress>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    calls: BTreeMap<String, u64>,
+    missed: Vec<MissedCall>,
+}
+
+impl Rehearsal {
+    /// Opens the tools that reach nothing but the scratch copy at `base` and these doubles.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the copy cannot be reached.
+    pub fn open(
+        base: &Path,
+        configs: Vec<ToolConfig>,
+        doubles: &Doubles,
+        faults: Vec<PlannedFault>,
+    ) -> Result<Self, OpenError> {
+        let mut absent = BTreeMap::new();
+        let mut present = Vec::new();
+        for config in configs {
+            match refusal(base, &config, doubles) {
+                None => present.push(config),
+                Some(reason) => drop(absent.insert(config.name().to_owned(), reason)),
+            }
+        }
+        Ok(Self {
+            toolbox: Toolbox::open_with_private(base, present, &[], &[])?,
+            absent,
+            faults,
+            progress: Mutex::default(),
+        })
+    }
+
+    /// The tools that take part, open.
+    #[must_use]
+    pub fn toolbox(&self) -> &Toolbox {
+        &self.toolbox
+    }
+
+    /// The tools that take no part, each with the reason.
+    pub fn absent(&self) -> impl Iterator<Item = (&str, &str)> {
+        let named = self.absent.iter();
+        named.map(|(tool, reason)| (tool.as_str(), *reason))
+    }
+
+    /// The calls that nobody answered: what came of such a run is not judged.
+    #[must_use]
+    pub fn missed(&self) -> Vec<MissedCall> {
+        self.progress().missed.clone()
+    }
+
+    /// Makes one call, with the fault that is planned for it.
+    pub async fn perform(&self, call: &Call) -> Reply {
+        let name = call.operation().name.clone();
+        if let Some(reason) = self.absent.get(call.operation().server()) {
+            let missed = MissedCall {
+                operation: name,
+                reason: (*reason).to_owned(),
+            };
+            let message = format!("nothing answers `{}`: {reason}", missed.operation);
+            self.progress().missed.push(missed);
+            return Fault::no_effect(Class::Unavailable, message).into();
+        }
+        let nth = {
+            let mut progress = self.progress();
+            let calls = progress.calls.entry(name.clone()).or_default();
+            *calls += 1;
+            *calls
+        };
+        let planned = self
+            .faults
+            .iter()
+            .find(|fault| fault.operation == name && fault.nth.is_none_or(|at| at == nth));
+        let Some(fault) = planned else {
+            return self.toolbox.perform(call).await;
+        };
+        let landing = match fault.landing {
+            FaultLanding::Nothing => Landing::None,
+            FaultLanding::Unknown => Landing::Unknown,
+            FaultLanding::AnswerLost => {
+                // Why dropped: the double did it, and nobody hears of it.
+                drop(self.toolbox.perform(call).await);
+                Landing::Unknown
+            }
+        };
+        let message = format!("a fault of the eval: {}", fault.class.word());
+        Reply::failed(fault.class, landing, message)
+    }
+
+    fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why a tool must not take part, if it must not.
+fn refusal(base: &Path, config: &ToolConfig, doubles: &Doubles) -> Option<&'static str> {
+    match config.reach() {
+        ToolReach::Below(path) => {
+            let lies_inside = is_below(base, &path);
+            (!lies_inside).then_some("it lies outside the scratch copy of the workspace")
+        }
+        ToolReach::Loopback(port) if doubles.get(config.name()) == Some(&port) => None,
+        ToolReach::Loopback(_) | ToolReach::Elsewhere => Some("no double stands for its tool"),
+    }
+}
+
+/// Whether a path leads below `base`, links followed; one that is not there yet leads nowhere else
+/// as long as it has no way up.
+fn is_below(base: &Path, path: &str) -> bool {
+    let Ok(base) = base.canonicalize() else {
+        return false;
+    };
+    let mut place = base.join(path);
+    loop {
+        match place.canonicalize() {
+            Ok(real) => return real.starts_with(&base),
+            Err(_) if path.split('/').any(|part| part == "..") => return false,
+            Err(_) if !place.pop() => return false,
+            Err(_) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leads_out_of_the_copy_lies_outside() {
+        let dir = tempfile::tempdir().unwrap();
+        let base = dir.path().join("copy");
+        std::fs::create_dir_all(base.join("data")).unwrap();
+        std::fs::write(dir.path().join("real.db"), "").unwrap();
+        std::os::unix::fs::symlink(dir.path(), base.join("out")).unwrap();
+        for inside in ["data", "data/new.db", "."] {
+            assert!(is_below(&base, inside), "{inside}");
+        }
+        for outside in [
+            "../real.db",
+            "out/real.db",
+            "out/new",
+            "/etc",
+            "data/../../x",
+        ] {
+            assert!(!is_below(&base, outside), "{outside}");
+        }
+    }
+}

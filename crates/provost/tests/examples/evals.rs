@@ -1,0 +1,274 @@
+//! The eval set of the examples through the binary, over its doubles; and that nothing else is
+//! reached, whatever a set says.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn examples() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
+}
+
+fn provost(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_provost"))
+        .args(args)
+        .env("NO_COLOR", "1")
+        .output()
+        .unwrap()
+}
+
+fn operations(args: &[&str]) -> (i32, String) {
+    let set = examples().join("evals/operations.yaml");
+    let ran = provost(&[&["eval", set.to_str().unwrap()], args].concat());
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    (ran.status.code().unwrap(), text + &said)
+}
+
+/// A set of one case of the refund workspace.
+struct Set {
+    dir: tempfile::TempDir,
+}
+
+impl Set {
+    /// With `case` as what stands beside its id, workspace and goal.
+    fn of(case: &str) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = examples().canonicalize().unwrap();
+        let (workspace, double) = (root.join("refund"), root.join("evals/doubles/shop.py"));
+        let case = case.replace("DOUBLE", double.to_str().unwrap());
+        let text = format!(
+            "schema: provost/eval/v1\ncases:\n  - id: one\n    workspace: {}\n    \
+             goal: Refund 2000 cents of pay-1 for PAY-1\n{case}",
+            workspace.display()
+        );
+        std::fs::write(dir.path().join("set.yaml"), text).unwrap();
+        Self { dir }
+    }
+
+    fn run(&self) -> (i32, String) {
+        let (set, out) = (
+            self.dir.path().join("set.yaml"),
+            self.dir.path().join("out"),
+        );
+        let (set, out) = (set.to_str().unwrap(), out.to_str().unwrap());
+        let ran = provost(&["eval", set, "--report", out]);
+        let text = [ran.stdout, ran.stderr].concat();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        (ran.status.code().unwrap(), text)
+    }
+
+    fn report(&self) -> Value {
+        let text = std::fs::read(self.dir.path().join("out/report.json")).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+}
+
+const WORLD: &str = "    world: { double: [python3, DOUBLE, --port, \"${ port }\"], \
+                     ledger: GET /ledger, tools: { shop: \"http://127.0.0.1:${ port }\" } }\n";
+const FORGETFUL: &str = "    world: { double: [python3, DOUBLE, --forgetful, --port, \"${ port }\"], \
+                         ledger: GET /ledger, tools: { shop: \"http://127.0.0.1:${ port }\" } }\n";
+
+#[test]
+fn the_playbooks_pass_every_case_and_leave_a_report() {
+    let out = tempfile::tempdir().unwrap();
+    let (code, text) = operations(&["--report", out.path().to_str().unwrap()]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("27 of 27 repeats pass"), "{text}");
+    let read = |name: &str| std::fs::read_to_string(out.path().join(name)).unwrap();
+    let report: Value = serde_json::from_str(&read("report.json")).unwrap();
+    assert_eq!(report["schema"], "provost/report/v1");
+    let cases = report["planners"][0]["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 27);
+    assert!(read("junit.xml").contains(r#"tests="27" skipped="0" failures="0" errors="0""#));
+    let html = read("report.html");
+    assert!(html.contains("default-src 'none'"));
+    for asks in [
+        "<script", "<img", "<link", "<iframe", "src=", "href=", "@import", "url(",
+    ] {
+        assert!(!html.contains(asks), "the page asks for something: {asks}");
+    }
+    // The journals lie beside it, and hold together.
+    for case in cases {
+        let repeat = &case["repeats"][0];
+        let workspace = out
+            .path()
+            .join("repeats")
+            .join(repeat["workspace"].as_str().unwrap());
+        let verified = provost(&["-C", workspace.to_str().unwrap(), "audit", "verify"]);
+        assert_eq!(verified.status.code(), Some(0), "{case}");
+    }
+    let first = out.path().join("repeats/playbook/refund-small/1/workspace");
+    let counted = provost(&["-C", first.to_str().unwrap(), "stats", "--json"]);
+    let counted: Value = serde_json::from_slice(&counted.stdout).unwrap();
+    let execution = &counted["groups"][0]["execution"];
+    assert_eq!(execution["tool_success"]["numerator"], 3);
+    assert_eq!(execution["duplicates"]["denominator"], 1);
+}
+
+#[test]
+fn a_worse_planner_is_found_and_an_equal_one_is_not() {
+    let (code, text) = operations(&["--planner", "careless", "--against", "scripted"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("| compare | fails | worse by"), "{text}");
+    let (code, text) = operations(&["--planner", "swapped", "--against", "scripted"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("no difference seen (could be as large as"),
+        "{text}"
+    );
+    // Of few cases nothing is said, however they differ.
+    let few = [
+        "--planner",
+        "careless",
+        "--against",
+        "scripted",
+        "--only",
+        "refund-of*",
+    ];
+    let (_, text) = operations(&few);
+    assert!(text.contains("too few to tell"), "{text}");
+}
+
+#[test]
+fn a_service_that_has_no_double_is_not_reached() {
+    // The workspace as it is configured reaches this very listener.
+    let real = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    real.set_nonblocking(true).unwrap();
+    let port = real.local_addr().unwrap().port();
+    let dir = tempfile::tempdir().unwrap();
+    let example = examples().join("refund");
+    copy(&example, dir.path());
+    let config = dir.path().join("provost.toml");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("4517", &port.to_string())).unwrap();
+    let goal = "    goal: Refund 2000 cents of pay-1 for PAY-1\n    expect: { status: failed }\n";
+    let text = format!(
+        "schema: provost/eval/v1\ncases:\n  - id: one\n    workspace: {}\n{goal}",
+        dir.path().display()
+    );
+    let set = dir.path().join("set.yaml");
+    std::fs::write(&set, text).unwrap();
+    let ran = provost(&["eval", set.to_str().unwrap()]);
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    // Why not 0, although the run failed as expected: nobody answered, so nothing is judged.
+    assert_eq!(ran.status.code(), Some(3), "{said}");
+    assert!(said.contains("a miss: `shop.get_"), "{said}");
+    assert!(
+        real.accept().is_err(),
+        "somebody connected to the real service"
+    );
+    // The control: the same workspace, run for real, does connect.
+    let _ = Command::new(env!("CARGO_BIN_EXE_provost"))
+        .args(["-C", dir.path().to_str().unwrap(), "run"])
+        .arg("Refund 2000 cents of pay-1 for PAY-1")
+        .spawn()
+        .map(|mut run| {
+            let began = std::time::Instant::now();
+            while real.accept().is_err() && began.elapsed().as_secs() < 30 {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            let connected = began.elapsed().as_secs() < 30;
+            run.kill().unwrap();
+            run.wait().unwrap();
+            assert!(connected, "the control connects");
+        });
+}
+
+#[test]
+fn a_set_that_names_a_real_service_is_refused() {
+    let tools = "{ shop: \"https://api.example.com\" }";
+    let set = Set::of(&format!(
+        "    world: {{ double: [python3, DOUBLE], tools: {tools} }}\n    expect: {{ status: failed }}\n"
+    ));
+    let (code, text) = set.run();
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("a double listens on this machine"), "{text}");
+    // A port that is not the double's is no double either.
+    let set = Set::of(&format!(
+        "{}    expect: {{ status: failed }}\n",
+        WORLD.replace(
+            "shop: \"http://127.0.0.1:${ port }\"",
+            "shop: \"http://127.0.0.1:1\""
+        )
+    ));
+    let (code, text) = set.run();
+    assert_eq!(code, 3, "{text}");
+}
+
+#[test]
+fn the_ledger_finds_an_effect_that_happened_twice() {
+    let fault = "    faults: [{ tool: shop.create_refund, nth: 1, class: timeout, \
+                 landing: happened }]\n";
+    let expect = "    expect:\n      status: succeeded\n      \
+                  ledger: \"${ size(ledger.refunds) == 1 }\"\n";
+    // A service that knows a key again answers a repeated call and does nothing.
+    let (code, text) = Set::of(&format!("{WORLD}{fault}{expect}")).run();
+    assert_eq!(code, 0, "{text}");
+    // The control: one that forgets keys is told that it never happened, since its entry declares a
+    // reconcile read that it answers. What it then does twice only its ledger shows.
+    let forgetful = Set::of(&format!("{FORGETFUL}{fault}{expect}"));
+    let (code, text) = forgetful.run();
+    let report = forgetful.report();
+    let repeat = &report["planners"][0]["cases"][0]["repeats"][0];
+    assert_eq!(repeat["metrics"]["duplicates_held"], 0);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("ledger: "), "{text}");
+}
+
+#[test]
+fn exit_codes_tell_a_gate_from_what_was_not_judged() {
+    let held = format!("{WORLD}    expect: {{ status: succeeded }}\n");
+    assert_eq!(Set::of(&held).run().0, 0);
+    let fails = format!("{WORLD}    expect: {{ status: refused }}\n");
+    let (code, text) = Set::of(&fails).run();
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("expected refused, found succeeded"), "{text}");
+    let red = format!("{WORLD}    red: true\n    expect: {{ status: refused }}\n");
+    assert_eq!(Set::of(&red).run().0, 0, "known to fail");
+    let mended = format!("{WORLD}    red: true\n    expect: {{ status: succeeded }}\n");
+    let (code, text) = Set::of(&mended).run();
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("take the mark away"), "{text}");
+    let gone = "    world: { double: [python3, nowhere.py] }\n    expect: { status: succeeded }\n";
+    let (code, text) = Set::of(gone).run();
+    assert_eq!(code, 3, "{text}");
+    assert!(
+        text.contains("the double ended before it listened"),
+        "{text}"
+    );
+    for wrong in [
+        "    expect: {}\n",
+        "    expects: { status: succeeded }\n",
+        "    expect: { status: done }\n",
+        "    expect: { check: \"${ 1 + }\" }\n",
+        "    expect: { check: always }\n",
+        "    world: elsewhere\n    expect: { status: failed }\n",
+        "    faults: [{ tool: a.b, class: ok }]\n    expect: { status: failed }\n",
+    ] {
+        let (code, text) = Set::of(wrong).run();
+        assert_eq!(code, 2, "{wrong}: {text}");
+        assert!(text.contains("hint: "), "{text}");
+    }
+    assert_eq!(operations(&["--planner", "nobody"]).0, 2);
+    assert_eq!(operations(&["--only", "nothing"]).0, 2);
+    // A grader that cannot be evaluated does not hold.
+    let broken =
+        format!("{WORLD}    expect: {{ check: \"${{ steps.nothing.output.x == 1 }}\" }}\n");
+    assert_eq!(Set::of(&broken).run().0, 1);
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true if entry.file_name() == ".provost" => {}
+            true => copy(&entry.path(), &target),
+            false => drop(std::fs::copy(entry.path(), target).unwrap()),
+        }
+    }
+}
