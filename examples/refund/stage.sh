@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
 # The built files and not `cargo run`, so that the process stopped in the end is the shop itself.
-cargo build --quiet --workspace --bin world --bin provost
+cargo build --quiet --profile "${PROVOST_PROFILE:-dev}" --workspace --bin world --bin provost
 target=$(cargo metadata --no-deps --format-version 1 |
   sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 scratch=$(mktemp -d)

@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")"
 
-cargo build --quiet --workspace --bin provost
+cargo build --quiet --profile "${PROVOST_PROFILE:-dev}" --workspace --bin provost
 target=$(cargo metadata --no-deps --format-version 1 |
   sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 servers=$target/mcp-servers

@@ -16,7 +16,7 @@ trap stop EXIT
 say() { printf '\n== %s\n' "$*"; }
 
 # The built file and not `cargo run`, so that the process stopped in the end is the pager itself.
-cargo build --quiet --workspace --bin world --bin provost
+cargo build --quiet --profile "${PROVOST_PROFILE:-dev}" --workspace --bin world --bin provost
 target=$(cargo metadata --no-deps --format-version 1 |
   sed 's/.*"target_directory":"\([^"]*\)".*/\1/')
 provost=("$target/debug/provost" -C .)

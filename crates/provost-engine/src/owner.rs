@@ -55,7 +55,7 @@ pub(crate) struct Owner {
     dir: PathBuf,
     instance: String,
     // Why held: closing the file would drop the lock.
-    _lock: File,
+    lock: File,
 }
 
 /// A random name of twelve lower-case base32 characters: an instance or a run.
@@ -75,6 +75,56 @@ pub(crate) fn name_of(bytes: &[u8]) -> String {
         .filter_map(|byte| ALPHABET.get(usize::from(byte & 31)))
         .map(|byte| char::from(*byte))
         .collect()
+}
+
+/// A process that has the store open to write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LivingOwner {
+    /// Its process id, if its lock file says so.
+    pub pid: Option<u32>,
+    /// What it said that it does, if it did: see [`crate::store::Store::announce`].
+    pub announced: Option<String>,
+    /// When it opened the store, in milliseconds since 1970, or when it said what it does.
+    pub since_ms: Option<i64>,
+}
+
+/// The processes that have the store in `store_dir` open to write. A lock tells, so one that was
+/// killed is not among them.
+///
+/// # Errors
+/// The system's, if the lock files cannot be listed.
+pub fn living(store_dir: &Path) -> io::Result<Vec<LivingOwner>> {
+    let listed = match fs::read_dir(store_dir.join(OWNERS_DIR)) {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    let mut owners = Vec::new();
+    for entry in listed {
+        let path = entry?.path();
+        if path.extension().is_none_or(|end| end != "lock") {
+            continue;
+        }
+        // Why ignored: it ended between the look and now.
+        let Ok(mut file) = File::open(&path) else {
+            continue;
+        };
+        // Why shared: two that look at once must not take each other for an owner.
+        if file.try_lock_shared().is_ok() {
+            continue;
+        }
+        let modified = file.metadata().and_then(|meta| meta.modified()).ok();
+        let since = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
+        let mut text = String::new();
+        let read = file.read_to_string(&mut text).is_ok();
+        let mut lines = text.lines().filter(|_| read);
+        owners.push(LivingOwner {
+            pid: lines.next().and_then(|line| line.trim().parse().ok()),
+            announced: lines.next().map(str::to_owned),
+            since_ms: since.and_then(|since| i64::try_from(since.as_millis()).ok()),
+        });
+    }
+    Ok(owners)
 }
 
 impl Owner {
@@ -98,8 +148,13 @@ impl Owner {
         Ok(Self {
             dir,
             instance,
-            _lock: lock,
+            lock,
         })
+    }
+
+    /// Writes into its lock file what this process does, in a line.
+    pub(crate) fn announce(&self, text: &str) -> io::Result<()> {
+        writeln!(&self.lock, "\n{text}")
     }
 
     pub(crate) fn instance(&self) -> &str {
@@ -130,7 +185,9 @@ impl Owner {
                 let mut text = String::new();
                 let read = file.read_to_string(&mut text);
                 OwnerStatus::Alive {
-                    pid: read.ok().and_then(|_| text.trim().parse().ok()),
+                    pid: read
+                        .ok()
+                        .and_then(|_| text.lines().next()?.trim().parse().ok()),
                 }
             }
         }

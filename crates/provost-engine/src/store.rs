@@ -24,8 +24,9 @@ pub use event::{Append, Evidence, NewEvent, Payload, Projection, StoredEvent, St
 pub use pending::Pending;
 pub(crate) use sqlite::Driving;
 pub use sqlite::{
-    AttemptedOperations, Counts, DueNotice, DueRuns, JOURNAL_FILE, NewNotice, PostedStatement,
-    Pruned, RunFilter, RunRow, RunWithStatements, ScheduleRow, StopScope, Stopped, Store,
+    AttemptedOperations, Counts, DueNotice, DueRuns, JOURNAL_FILE, JOURNAL_FORMAT, NewNotice,
+    PostedStatement, Pruned, RunFilter, RunRow, RunWithStatements, ScheduleRow, StopScope, Stopped,
+    Store,
     ToolStatus, Verified, Waits,
 };
 

@@ -19,9 +19,13 @@
 //! type only through [`Secret::expose`].
 #![deny(missing_docs)]
 
+#[cfg(windows)]
+compile_error!("provost does not run on Windows: use Linux, or Linux inside WSL 2");
+
 pub mod http;
 mod limits;
 pub mod model;
+#[cfg(not(windows))]
 pub mod process;
 mod redact;
 mod secret;

@@ -54,6 +54,7 @@ pub use admission::ToolStatus;
 pub use attempted_operations::AttemptedOperations;
 pub use due::DueRuns;
 pub use notices::{DueNotice, NewNotice};
+pub use open::JOURNAL_FORMAT;
 pub use posted_statements::PostedStatement;
 pub use prune::Pruned;
 pub use read::{RunFilter, RunRow};
@@ -235,6 +236,18 @@ impl Store {
     #[must_use]
     pub fn instance(&self) -> Option<&str> {
         self.writer.as_ref().map(|writer| writer.owner.instance())
+    }
+
+    /// Says in the lock file of this process what it does, for [`crate::owner::living`]. Whoever
+    /// only reads has none.
+    ///
+    /// # Errors
+    /// The system's, if the file cannot be written.
+    pub fn announce(&self, text: &str) -> std::io::Result<()> {
+        match &self.writer {
+            Some(writer) => writer.owner.announce(text),
+            None => Ok(()),
+        }
     }
 
     /// Whether an owner of runs lives. Whoever only reads has no lock to try, and takes everybody

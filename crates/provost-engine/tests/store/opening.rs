@@ -199,6 +199,17 @@ fn format_1(dir: &Path) {
     }
 }
 
+/// The copies beside a journal, whole or not.
+fn copies(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap();
+    let mut names: Vec<String> = names
+        .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+        .filter(|name| name.contains(".format"))
+        .collect();
+    names.sort();
+    names
+}
+
 #[test]
 fn a_journal_of_the_first_format_is_read_and_brought_up() {
     let dir = tempfile::tempdir().unwrap();
@@ -224,6 +235,20 @@ fn a_journal_of_the_first_format_is_read_and_brought_up() {
         .unwrap();
     assert_eq!(format, 10);
     drop(file);
+    // The journal as it was is kept, whole and private, and goes on where it is restored.
+    assert_eq!(copies(dir.path()), ["journal.db.format1"]);
+    let kept = dir.path().join("journal.db.format1");
+    let mode = fs::metadata(&kept).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::copy(&kept, elsewhere.path().join("journal.db")).unwrap();
+    let back = Store::open_read_only(elsewhere.path()).unwrap();
+    assert_eq!(back.load("aaa").unwrap(), before);
+    assert_eq!(back.verify().unwrap().events, 10);
+    // The control: a journal of this format is not copied.
+    let current = small_store();
+    drop(Store::open(current.path()).unwrap());
+    assert_eq!(copies(current.path()), [""; 0]);
     // What stood unfinished in an older journal is due, whoever works there next.
     let ready = Store::open(dir.path()).unwrap();
     let look = ready.look(i64::MAX, 9, &|_| false).unwrap();

@@ -14,9 +14,9 @@ fn binary() -> &'static Path {
     BUILT.get_or_init(|| {
         let own = std::env::current_exe().unwrap();
         let folder = own.parent().and_then(Path::parent).unwrap();
-        // Why the name of the folder: it is that of the profile, but for the first of them.
+        // Why the name of the folder: it is that of the profile, but for the tests.
         let name = folder.file_name().unwrap().to_string_lossy();
-        let profile = if name == "debug" { "dev" } else { &*name };
+        let profile = if name == "debug" { "test" } else { &*name };
         let binary = folder.join("mcp");
         if is_new(&binary) {
             return binary;

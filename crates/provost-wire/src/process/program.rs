@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::Pid;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 
@@ -222,7 +222,9 @@ impl Program<'_> {
     }
 
     /// Sets the bounds that the system holds, before the program begins; it leaves no core.
+    #[cfg(target_os = "linux")]
     fn set_limits(&self, leader: Option<Pid>) -> Result<(), ProgramError> {
+        use rustix::process::{Resource, Rlimit, prlimit};
         let set = |resource, most| {
             let limit = Rlimit {
                 current: Some(most),
@@ -235,6 +237,15 @@ impl Program<'_> {
         set(Resource::Core, 0)?;
         self.memory_bytes_max
             .map_or(Ok(()), |most| set(Resource::As, most))
+    }
+
+    /// Refuses a bound that nothing here would hold; without one there is nothing to set.
+    #[cfg(not(target_os = "linux"))]
+    fn set_limits(&self, _: Option<Pid>) -> Result<(), ProgramError> {
+        match self.memory_bytes_max {
+            None => Ok(()),
+            Some(_) => Err(self.not_started(&"this system sets no bound of memory for it")),
+        }
     }
 
     /// The output, unless it is that of the shell, which could not become the program.

@@ -1,40 +1,23 @@
 //! The sandbox: which files a process, and all that it starts, may reach.
 //!
-//! Owns the rules of Landlock, and the thread that takes them on and starts the process: what a
+//! Owns what a sandbox is, and the thread that takes its rules on and starts the process: what a
 //! thread may not, nothing that it starts may. No program stands between, and what the kernel said
-//! when it took the rules is what holds. Holds neither the network nor other processes. INVARIANT:
-//! a thread under rules ends with the start it was made for; no other work is done on it.
+//! when it took the rules is what holds. Holds neither the network nor other processes; where the
+//! system has no Landlock, it holds nothing and says so. INVARIANT: a thread under rules ends with
+//! the start it was made for; no other work is done on it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 
-use landlock::{
-    ABI, Access as _, AccessFs, BitFlags, PathBeneath, PathFd, PathFdError, RestrictionStatus,
-    Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus,
-    path_beneath_rules,
-};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
-/// What a program needs of the system to be a program.
-const SYSTEM: [&str; 12] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/etc/ld.so.cache",
-    "/etc/alternatives",
-    "/dev/zero",
-    "/dev/random",
-    "/dev/urandom",
-    "/dev/full",
-];
-/// What may be written whatever is allowed: nothing comes of it.
-const NOWHERE: &str = "/dev/null";
-/// A kernel from 6.2 on holds all of it: earlier ones let files be cut off that are only read.
-const RULES: ABI = ABI::V3;
+#[cfg(target_os = "linux")]
+#[path = "sandbox/landlock.rs"]
+mod rules;
+#[cfg(not(target_os = "linux"))]
+#[path = "sandbox/none.rs"]
+mod rules;
 
 /// The files that a process may reach, beside those that any program needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,12 +75,6 @@ pub enum SandboxError {
     Rules(String),
 }
 
-impl From<RulesetError> for SandboxError {
-    fn from(error: RulesetError) -> Self {
-        Self::Rules(crate::http::innermost(&error))
-    }
-}
-
 impl Sandbox {
     /// How much of any sandbox this kernel enforces.
     #[must_use]
@@ -153,50 +130,12 @@ impl Sandbox {
 
     /// Puts the rules on this thread, for ever.
     fn enter(&self) -> Result<SandboxLevel, SandboxError> {
-        let read: BitFlags<AccessFs> = AccessFs::from_read(RULES);
-        let all: BitFlags<AccessFs> = AccessFs::from_all(RULES);
-        let mut rules = Ruleset::default()
-            .handle_access(all)?
-            .create()?
-            .add_rules(path_beneath_rules(SYSTEM, read))?
-            .add_rules(path_beneath_rules([NOWHERE], all))?;
-        for (paths, access) in [(&self.reads, read), (&self.writes, all)] {
-            for path in paths {
-                rules = rules.add_rule(rule(path, access)?)?;
-            }
-        }
-        let status = rules.restrict_self()?;
-        let sandbox_level = sandbox_level(&status);
-        match sandbox_level {
-            SandboxLevel::Full => Ok(sandbox_level),
-            _ if self.best_effort => Ok(sandbox_level),
-            _ => Err(SandboxError::NotEnforced(sandbox_level)),
+        match rules::enter(self)? {
+            SandboxLevel::Full => Ok(SandboxLevel::Full),
+            level if self.best_effort => Ok(level),
+            level => Err(SandboxError::NotEnforced(level)),
         }
     }
-}
-
-fn sandbox_level(status: &RestrictionStatus) -> SandboxLevel {
-    match status.ruleset {
-        RulesetStatus::FullyEnforced => SandboxLevel::Full,
-        RulesetStatus::PartiallyEnforced => SandboxLevel::Partial,
-        RulesetStatus::NotEnforced => SandboxLevel::None,
-    }
-}
-
-/// What may be done at `path`, which is there.
-fn rule(path: &Path, access: BitFlags<AccessFs>) -> Result<PathBeneath<PathFd>, SandboxError> {
-    let no_path = |reason: String| SandboxError::NoPath {
-        path: path.display().to_string(),
-        reason,
-    };
-    let is_dir = path.is_dir();
-    let opened =
-        PathFd::new(path).map_err(|error: PathFdError| no_path(crate::http::innermost(&error)))?;
-    let access = match is_dir {
-        true => access,
-        false => access & AccessFs::from_file(RULES),
-    };
-    Ok(PathBeneath::new(opened, access))
 }
 
 #[cfg(test)]

@@ -32,13 +32,13 @@ fn binary() -> &'static Path {
             "--bin",
             "mcp",
         ]);
-        // Why the name of the folder: it is that of the profile, but for the first of them.
+        // Why the name of the folder: it is that of the profile, but for the tests.
         let folder = provost
             .parent()
             .and_then(Path::file_name)
             .unwrap()
             .to_string_lossy();
-        let profile = if folder == "debug" { "dev" } else { &*folder };
+        let profile = if folder == "debug" { "test" } else { &*folder };
         assert!(
             build
                 .args(["--profile", profile])

@@ -83,11 +83,11 @@ pub fn binary() -> &'static Path {
             "--bin",
             "world",
         ]);
-        // Why the name of the folder: it is that of the profile, but for the first of them.
+        // Why the name of the folder: it is that of the profile, but for the tests.
         let provost = Path::new(env!("CARGO_BIN_EXE_provost"));
         let folder = provost.parent().and_then(Path::file_name).unwrap();
         let folder = folder.to_string_lossy();
-        let profile = if folder == "debug" { "dev" } else { &*folder };
+        let profile = if folder == "debug" { "test" } else { &*folder };
         build.args(["--profile", profile]);
         assert!(build.status().unwrap().success());
         provost.with_file_name("world")

@@ -7,7 +7,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::{Store, StoreError, Verified};
+use super::open::{copy_into, create_dir};
+use super::{JOURNAL_FILE, Store, StoreError, Verified};
 
 impl Store {
     /// Copies the journal into the new file `to`.
@@ -35,22 +36,24 @@ impl Store {
         done
     }
 
-    fn copy(&self, partial: &Path) -> Result<Verified, StoreError> {
-        let failed = not_written(partial);
-        let Some(name) = partial.to_str() else {
-            return Err(failed(io::Error::other("its name is not text in UTF-8")));
-        };
-        // Why before: whoever makes the file decides who may read it.
-        let _ = fs::remove_file(partial);
-        create(partial).map_err(&failed)?;
-        self.read(|connection| {
-            connection
-                .execute("VACUUM INTO ?1", [name])
-                .map_err(|error| StoreError::opening(partial, error))
-        })?;
-        File::open(partial)
+    /// Makes the store `dir`, which must not be there, out of a copy.
+    ///
+    /// # Errors
+    /// [`StoreError::NotCopied`] if the directory or the journal cannot be written.
+    pub fn restore(from: &Path, dir: &Path) -> Result<(), StoreError> {
+        let to = dir.join(JOURNAL_FILE);
+        let failed = not_written(&to);
+        create_dir(dir)?;
+        create(&to).map_err(&failed)?;
+        fs::copy(from, &to).map_err(&failed)?;
+        File::open(&to)
             .and_then(|file| file.sync_all())
-            .map_err(&failed)?;
+            .and_then(|()| File::open(dir)?.sync_all())
+            .map_err(&failed)
+    }
+
+    fn copy(&self, partial: &Path) -> Result<Verified, StoreError> {
+        self.read(|connection| copy_into(connection, partial, partial))?;
         Self::open_file_read_only(partial)?.verify()
     }
 }

@@ -13,8 +13,8 @@ use crate::clock::now_ms;
 use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
-/// The format that this version writes.
-const FORMAT: i64 = 11;
+/// The format of journals that this version writes.
+pub const JOURNAL_FORMAT: i64 = 11;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
@@ -78,7 +78,10 @@ pub(super) fn read_write(dir: &Path, pages_max: Option<u32>) -> Result<Connectio
     match check_format(&connection, &path)? {
         Found::Current => {}
         Found::Empty => create(&mut connection, &path)?,
-        Found::Older => upgrade(&mut connection, &path)?,
+        Found::Older => {
+            keep_copy(&connection, &path)?;
+            upgrade(&mut connection, &path)?;
+        }
     }
     let mode: String = connection
         .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
@@ -210,14 +213,14 @@ fn check_format(connection: &Connection, path: &Path) -> Result<Found, StoreErro
             reason: "it is a database of something else".to_owned(),
         });
     }
-    if format > FORMAT {
+    if format > JOURNAL_FORMAT {
         return Err(StoreError::Newer {
             path: path.to_owned(),
             found: format,
-            known: FORMAT,
+            known: JOURNAL_FORMAT,
         });
     }
-    Ok(if format < FORMAT {
+    Ok(if format < JOURNAL_FORMAT {
         Found::Older
     } else {
         Found::Current
@@ -241,12 +244,70 @@ fn create(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
         .and_then(|()| tx.execute_batch(&ADDITIONS.concat()))
         .and_then(|()| tx.execute("INSERT INTO meta VALUES ('store', ?1)", [&name]))
         .and_then(|_| tx.pragma_update(None, "application_id", APPLICATION))
-        .and_then(|()| tx.pragma_update(None, "user_version", FORMAT));
+        .and_then(|()| tx.pragma_update(None, "user_version", JOURNAL_FORMAT));
     created.map_err(opening)?;
     tx.commit().map_err(|error| StoreError::NotWritable {
         path: path.to_owned(),
         reason: plain(&error),
     })
+}
+
+/// Copies a journal of an older format as it is, so that there is a way back: `journal.db.formatN`.
+fn keep_copy(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let opening = |error| StoreError::opening(path, error);
+    let format: i64 = connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map_err(opening)?;
+    let beside = |end: String| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let kept = beside(format!(".format{format}"));
+    // Why that is enough: a copy gets this name only when it is whole, and no later journal of
+    // the directory has this format.
+    if kept.exists() || format >= JOURNAL_FORMAT {
+        return Ok(());
+    }
+    // Why the number: two processes may open it at once.
+    let partial = beside(format!(".format{format}.{}", std::process::id()));
+    let not_copied = |error: std::io::Error| StoreError::NotCopied {
+        path: kept.clone(),
+        reason: error.to_string(),
+    };
+    let copied = copy_into(connection, path, &partial)
+        .and_then(|()| fs::rename(&partial, &kept).map_err(not_copied));
+    if copied.is_err() {
+        // Why ignored: the error that counts is that of the copy.
+        let _ = fs::remove_file(&partial);
+    }
+    copied
+}
+
+/// Copies the journal of a connection into a new file, private to its user.
+pub(super) fn copy_into(connection: &Connection, path: &Path, to: &Path) -> Result<(), StoreError> {
+    let failed = |error: std::io::Error| StoreError::NotCopied {
+        path: to.to_owned(),
+        reason: error.to_string(),
+    };
+    let Some(name) = to.to_str() else {
+        return Err(failed(std::io::Error::other(
+            "its name is not text in UTF-8",
+        )));
+    };
+    // Why before: whoever makes the file decides who may read it.
+    let _ = fs::remove_file(to);
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(to).map_err(failed)?;
+    connection
+        .execute("VACUUM INTO ?1", [name])
+        .map_err(|error| StoreError::opening(path, error))?;
+    fs::File::open(to)
+        .and_then(|file| file.sync_all())
+        .map_err(failed)
 }
 
 /// Brings a journal of an older format up to this one; its events stay as they are.
@@ -273,7 +334,7 @@ fn upgrade(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
             true => Ok(()),
             false => tx.execute_batch(sql),
         })
-        .and_then(|()| tx.pragma_update(None, "user_version", FORMAT));
+        .and_then(|()| tx.pragma_update(None, "user_version", JOURNAL_FORMAT));
     added.map_err(opening)?;
     if found < 6 {
         log::carry(&tx, now_ms())?;
