@@ -18,7 +18,7 @@
 //!   never polls twice; a `confirm` or `undo` that cannot be one; the same call twice, as two steps
 //!   or as items of a constant list; a write and what is declared to take it back, in no order.
 //! - By the operator it is **warned of**, at least: a condition that always or never holds; a
-//!   timeout, retry or `fresh` without effect.
+//!   timeout, retry or `fresh` without effect; an assertion that no write waits for.
 //! - By the operator it **keeps** what the plan does: the order of the text, of keys; spacing,
 //!   quotes, the form of numbers; another id, used throughout; a description; defaults spelt out;
 //!   a `needs` that a reference implies already; parentheses around an expression.
@@ -27,7 +27,7 @@
 //!   seeded worlds, the mutant fails or leaves a criterion unmet where the plan does not, or if
 //!   the calls that are no reads are not the same. A *guard* is a condition that protects a read
 //!   of what may be absent.
-//! - A condition that protects no read (whether to page at all) is removed too, and **counted
+//! - A condition or an assertion that protects no read (whether to page at all) is removed too, and **counted
 //!   beside**: a plan that pages always is a plan, nothing in it says that it was meant otherwise.
 //!
 //! The setting: the default policy, whatever a file brings; an author who has seen untrusted text,
@@ -50,6 +50,7 @@ pub mod fields;
 pub mod guards;
 pub mod harmless;
 pub mod judge;
+pub mod language;
 pub mod naive;
 mod pattern;
 pub mod sample;
@@ -158,14 +159,23 @@ pub fn operators() -> Vec<Operator> {
     };
     let mut all: Vec<Operator> = of(Rule::Breaks, breaking::operators()).collect();
     all.extend(of(Rule::Breaks, settings::breaking()));
+    all.extend(of(Rule::Breaks, language::breaking()));
+    // Why not by a run: one that ends at the assertion ends at the read without it.
+    let unguarded: Vec<Named> = vec![("an assertion that guards removed", language::protecting)];
+    all.extend(of(Rule::Breaks, unguarded));
     all.extend(of(Rule::Warns, settings::warned()));
+    all.extend(of(Rule::Warns, language::warned()));
     all.extend(of(Rule::Run, breaking::judged_by_run()));
     all.extend(of(Rule::Run, vec![("a guard removed", guards::protecting)]));
     all.extend(of(
         Rule::Beside,
-        vec![("a condition removed", guards::deciding)],
+        vec![
+            ("a condition removed", guards::deciding),
+            ("an assertion removed", language::deciding),
+        ],
     ));
     all.extend(of(Rule::Keeps, harmless::operators()));
+    all.extend(of(Rule::Keeps, language::kept()));
     all
 }
 

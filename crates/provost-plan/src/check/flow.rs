@@ -400,7 +400,7 @@ fn assigned(pass: &Pass<'_>) -> (BTreeMap<String, StepLabels>, Option<Diagnostic
             (None, None) => pass.origin.literals.clone(),
             _ => Label::trusted(),
         };
-        let of = of_step(pass, &labels, &opinions, step);
+        let of = of_step(pass, &mut labels, &opinions, step);
         if beyond.is_none() && !labels.is_bounded() {
             beyond = Some(too_many_sources(step));
         }
@@ -435,15 +435,15 @@ fn undone<'a>(pass: &Pass<'a>, step: &Step) -> Option<&'a StepRecord> {
     record.undo.is_some().then_some(record)
 }
 
-fn of_step(
-    pass: &Pass<'_>,
-    labels: &Labels<'_>,
+fn of_step<'p>(
+    pass: &Pass<'p>,
+    labels: &mut Labels<'p>,
     opinions: &Opinions<'_>,
-    step: &Step,
+    step: &'p Step,
 ) -> StepLabels {
     let before = before_of(pass, step);
     let undone = undone(pass, step);
-    let literals = &labels.literals;
+    let literals = &labels.literals.clone();
     let chosen = before.or(undone);
     let mut control = chosen
         .map_or(&pass.origin.control, |record| &record.control)
@@ -492,6 +492,12 @@ fn of_step(
             labelled
                 .entry(name.clone())
                 .or_insert_with(|| label.clone());
+        }
+        if role == CallRole::Own {
+            // Why here: what proves it and what takes it back read its output, in which a secret
+            // may stand that it was given.
+            let own = Known::of(Cow::Owned(control.clone()), &labelled);
+            labels.steps.insert(&step.id.value, own);
         }
         calls.insert(role, labelled);
     }

@@ -25,6 +25,7 @@ mod echo;
 mod effect;
 mod envelope;
 mod exclusive;
+mod items;
 mod order;
 mod proofs;
 mod solve;
@@ -39,6 +40,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     order::run(pass, &mut found);
     let accepted = solve::accepted(pass);
     proofs::run(pass, &accepted, &mut found);
+    items::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
     echo::run(pass, &mut found);

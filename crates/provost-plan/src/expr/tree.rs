@@ -355,6 +355,60 @@ impl Expr {
         }
     }
 
+    /// The same about something else: `root` in place of a variable.
+    #[must_use]
+    pub fn about(&self, variable: u32, root: &Root) -> Self {
+        let of = |part: &Self| part.about(variable, root);
+        let boxed = |part: &Self| Box::new(of(part));
+        let all = |parts: &[Self]| parts.iter().map(of).collect();
+        let access = |access: &Access| match access {
+            Access::Field(name) => Access::Field(name.clone()),
+            Access::Index(index) => Access::Index(of(index)),
+        };
+        let kind = match &self.kind {
+            ExprKind::Var(own) if own.id == variable => ExprKind::Root(root.clone()),
+            ExprKind::List(items) => ExprKind::List(all(items)),
+            ExprKind::Map(entries) => {
+                let entries = entries.iter().map(|(key, value)| (of(key), of(value)));
+                ExprKind::Map(entries.collect())
+            }
+            ExprKind::Path(base, accesses) => {
+                ExprKind::Path(boxed(base), accesses.iter().map(access).collect())
+            }
+            ExprKind::Has(path) => ExprKind::Has(boxed(path)),
+            ExprKind::Not(inner) => ExprKind::Not(boxed(inner)),
+            ExprKind::Negate(inner) => ExprKind::Negate(boxed(inner)),
+            ExprKind::And(terms) => ExprKind::And(all(terms)),
+            ExprKind::Or(terms) => ExprKind::Or(all(terms)),
+            ExprKind::Chain(first, rest) => {
+                let rest = rest.iter().map(|(by, next)| (*by, of(next)));
+                ExprKind::Chain(boxed(first), rest.collect())
+            }
+            ExprKind::Compare(by, left, right) => ExprKind::Compare(*by, boxed(left), boxed(right)),
+            ExprKind::Choice(test, yes, no) => ExprKind::Choice(boxed(test), boxed(yes), boxed(no)),
+            ExprKind::Call(function, arguments) => ExprKind::Call(*function, all(arguments)),
+            ExprKind::Walk(walk) => ExprKind::Walk(Box::new(Walk {
+                kind: walk.kind,
+                list: of(&walk.list),
+                variable: walk.variable.clone(),
+                filter: walk.filter.as_ref().map(of),
+                body: of(&walk.body),
+            })),
+            kind @ (ExprKind::Null
+            | ExprKind::Bool(_)
+            | ExprKind::Int(_)
+            | ExprKind::Double(_)
+            | ExprKind::Text(_)
+            | ExprKind::Type(_)
+            | ExprKind::Root(_)
+            | ExprKind::Var(_)) => kind.clone(),
+        };
+        Self {
+            kind,
+            span: self.span,
+        }
+    }
+
     /// Its form: the same for two expressions that differ in spaces, quotes and parentheses alone.
     #[must_use]
     pub fn form(&self) -> String {

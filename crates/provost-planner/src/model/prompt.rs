@@ -8,16 +8,16 @@ use provost_plan::plan::request::{PlanRequest, PlanningMode, RequestKind};
 use serde::Serialize;
 
 /// The version of the text.
-pub const PROMPT_VERSION: &str = "plan.v4";
+pub const PROMPT_VERSION: &str = "plan.v5";
 
 /// The text that is always the same.
-pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.v4.md");
+pub(super) const SYSTEM: &str = include_str!("../../prompts/plan.v5.md");
 
 /// What is said in the mode `single`; the same in every request of a run, like the tools before it.
-const SINGLE: &str = include_str!("../../prompts/plan.v4.single.md");
+const SINGLE: &str = include_str!("../../prompts/plan.v5.single.md");
 
 /// What is said in the mode `iterative`.
-const ITERATIVE: &str = include_str!("../../prompts/plan.v4.iterative.md");
+const ITERATIVE: &str = include_str!("../../prompts/plan.v5.iterative.md");
 
 /// Bytes of headings, at most.
 const HEADINGS_BYTES_MAX: u64 = 2048;

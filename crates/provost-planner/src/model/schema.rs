@@ -17,8 +17,13 @@ pub fn strict(mode: Option<PlanningMode>) -> Value {
     let mut fields = json!({
         "id": text,
         "description": text,
-        "tool": text,
-        "args": { "type": "string", "description": "the arguments: a JSON object, as a text" },
+        "tool": maybe,
+        "args": {
+            "type": ["string", "null"],
+            "description": "the arguments: a JSON object, as a text",
+        },
+        "assert": maybe,
+        "message": maybe,
         "needs": texts,
         "when": maybe,
         "for_each": maybe,
@@ -58,14 +63,9 @@ pub fn strict(mode: Option<PlanningMode>) -> Value {
     }))
 }
 
-/// The fields of a subgoal, and those of a call as they are where a step may be one.
+/// The fields of a subgoal.
 fn subgoal(maybe: &Value, texts: &Value) -> Value {
     json!({
-        "tool": maybe,
-        "args": {
-            "type": ["string", "null"],
-            "description": "the arguments: a JSON object, as a text",
-        },
         "subgoal": maybe,
         "tools": texts,
         "effect_max": {

@@ -55,6 +55,8 @@ pub fn strict(plan: &Value) -> Value {
         "description",
         "tool",
         "args",
+        "assert",
+        "message",
         "needs",
         "when",
         "for_each",

@@ -113,7 +113,7 @@ fn the_trace_says_who_planned_why_and_what_it_took() {
     for words in [
         "rules: no playbook matches, so model large plans",
         "1000 tokens in (600 cached), 200 out, cost 0.00292",
-        "prompt plan.v4",
+        "prompt plan.v5",
         "model: scripted-1",
     ] {
         let flat = trace.split_whitespace().collect::<Vec<_>>().join(" ");

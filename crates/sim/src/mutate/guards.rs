@@ -53,11 +53,7 @@ fn of_conditions(
         .get("when")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let Some(condition) = whole
-        .trim()
-        .strip_prefix("${")
-        .and_then(|t| t.strip_suffix('}'))
-    else {
+    let Some(condition) = inside(whole) else {
         return Vec::new();
     };
     let parts = conjuncts(condition);
@@ -94,8 +90,13 @@ fn set(owner: &mut Map<String, Value>, rest: &[&str]) {
     }
 }
 
+/// What stands in a text that is one expression.
+pub(super) fn inside(text: &str) -> Option<&str> {
+    text.trim().strip_prefix("${")?.strip_suffix('}')
+}
+
 /// Whether a part asks for the presence of something that `reads` reads.
-fn protects(part: &str, reads: &str) -> bool {
+pub(super) fn protects(part: &str, reads: &str) -> bool {
     let part = part.trim();
     if let Some((path, _)) = part.split_once(".status ==") {
         return reads.contains(&format!("{}.output", path.trim()));
@@ -114,7 +115,7 @@ fn protects(part: &str, reads: &str) -> bool {
 }
 
 /// The parts of a condition that are joined by `&&` outside parentheses and texts.
-fn conjuncts(condition: &str) -> Vec<String> {
+pub(super) fn conjuncts(condition: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut depth = 0_i32;
     let mut quote: Option<char> = None;

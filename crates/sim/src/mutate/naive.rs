@@ -158,7 +158,18 @@ impl World<'_> {
         End::Succeeded(outputs.into())
     }
 
-    /// What a call, or a person, returns.
+    /// What somebody answers, or what is taken for it where nobody does.
+    fn answer(&self, step: &Step, answer: &Value, asked: &Value) -> Option<Value> {
+        let stream = format!("question {}", canonical(asked));
+        let mut rng = Rng::new(self.seed, &stream);
+        let default = step.default_answer();
+        if default.is_some() && rng.permille(300) {
+            return default.map(|default| default.value.clone());
+        }
+        Some(sample(answer, &mut rng))
+    }
+
+    /// What a call, an assertion or a person returns.
     fn call(
         &self,
         step: &Step,
@@ -166,13 +177,17 @@ impl World<'_> {
         roots: &Roots,
         outcome: &mut Outcome,
     ) -> Option<Value> {
-        let StepKind::Tool { tool, args } = &step.kind else {
-            let StepKind::Question { text, answer, .. } = &step.kind else {
-                return None;
-            };
-            let asked = text.eval(&roots.scope(views)).ok()?;
-            let stream = format!("question {}", canonical(&asked));
-            return Some(sample(answer.value(), &mut Rng::new(self.seed, &stream)));
+        let (tool, args) = match &step.kind {
+            StepKind::Tool { tool, args } => (tool, args),
+            StepKind::Question { text, answer, .. } => {
+                let asked = text.eval(&roots.scope(views)).ok()?;
+                return self.answer(step, answer.value(), &asked);
+            }
+            StepKind::Assertion(asserted) => {
+                let holds = asserted.condition.eval_bool(&roots.scope(views)).ok()?;
+                return holds.then_some(Value::Bool(true));
+            }
+            StepKind::Subgoal(_) => return None,
         };
         let operation = self.catalog.get(&tool.value)?;
         let args = args.eval(&roots.scope(views)).ok()?;

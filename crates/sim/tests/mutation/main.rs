@@ -182,7 +182,14 @@ impl std::fmt::Display for Table {
 }
 
 /// Plans in which there is something for each operator.
-const ALWAYS: [&str; 11] = [
+const ALWAYS: [&str; 18] = [
+    "assert-guards-a-row",
+    "assert-stock",
+    "attached-lab",
+    "lapses-release",
+    "totals-charity",
+    "undone-items",
+    "units-power",
     "content-post-corrected-once",
     "calls-that-exclude-each-other-bakery",
     "guards",

@@ -142,7 +142,7 @@ impl<'s> Together<'s> {
 }
 
 /// What is known where a guard is asked.
-fn guarding<'s, 'a>(
+pub(super) fn guarding<'s, 'a>(
     pass: &'s Pass<'a>,
     accepted: &'s AcceptedOutputs,
     site: &'s Site<'a>,

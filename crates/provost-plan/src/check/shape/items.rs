@@ -1,0 +1,90 @@
+//! Part of the pass `shape`: conditions of items that choose all of them, or none.
+//!
+//! Owns S712 of a list that is filtered for `for_each`, as `when` writes it out or as the list says
+//! itself. What excludes what is [`super::solve`]'s. INVARIANT: what is found holds for every item
+//! that fits its schema; a condition that is only cautious (of null) is let pass.
+
+use super::proofs::guarding;
+use super::solve::{AcceptedOutputs, Assume, Solver};
+use crate::check::Pass;
+use crate::check::scope::Site;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::Root;
+use crate::expr::cases::{Case, both, cases};
+use crate::expr::tree::{Expr, ExprKind, WalkKind};
+use crate::plan::Step;
+
+pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
+    for step in &pass.plan.steps {
+        let Some(condition) = condition(step) else {
+            continue;
+        };
+        let site = Site::call(pass, step);
+        let solver = guarding(pass, accepted, &site);
+        let finding = decides_nothing(&solver, &condition).or_else(|| chooses(&solver, &condition));
+        found.extend(finding.map(|finding| finding.step(&step.id.value)));
+    }
+}
+
+/// The condition by which a step chooses the items of its list, about `item`.
+fn condition(step: &Step) -> Option<Expr> {
+    let list = step.for_each.as_ref()?.list.whole()?;
+    let ExprKind::Walk(walk) = &list.ast().kind else {
+        return None;
+    };
+    let condition = walk.filter.as_ref()?;
+    (walk.kind == WalkKind::Filter).then(|| condition.about(walk.variable.id, &Root::Item))
+}
+
+fn terms(condition: &Expr) -> &[Expr] {
+    match &condition.kind {
+        ExprKind::And(terms) => terms,
+        _ => std::slice::from_ref(condition),
+    }
+}
+
+/// A term that is true of every item.
+fn decides_nothing(solver: &Solver<'_, '_>, condition: &Expr) -> Option<Diagnostic> {
+    // Why not what was accepted: whoever asks for it once more is only careful.
+    let careful = Solver {
+        trust: Assume::NoCaution,
+        accepted: None,
+        ..*solver
+    };
+    let always = |term: &&Expr| {
+        let otherwise = cases(term, false);
+        otherwise.is_some_and(|cases| careful.never(&cases).is_some())
+    };
+    let vacuous = terms(condition).iter().find(always)?;
+    let message = "this is true of every item";
+    Some(
+        Diagnostic::new(Code::ConstantGuard, vacuous.span, message)
+            .label("leaves no item out")
+            .hint("leave it out, or ask for what you mean"),
+    )
+}
+
+/// Terms that no item meets together. Why not one alone: what a comparison never comes to is found
+/// where it is typed.
+fn chooses(solver: &Solver<'_, '_>, condition: &Expr) -> Option<Diagnostic> {
+    let each: Option<Vec<Vec<Case>>> = terms(condition)
+        .iter()
+        .map(|term| cases(term, true))
+        .collect();
+    let each = each.filter(|each| each.len() > 1)?;
+    if each.iter().any(|alone| solver.never(alone).is_some()) {
+        return None;
+    }
+    let mut together = vec![Vec::new()];
+    for own in &each {
+        together = both(&together, own)?;
+    }
+    let never = solver.never(&together)?;
+    let message = format!("no item is ever chosen: {}", never.reason);
+    Some(
+        Diagnostic::new(Code::ConstantGuard, condition.span, message)
+            .label("true of no item")
+            .hint("ask for what you mean"),
+    )
+}
