@@ -11,13 +11,14 @@ pub mod narrate;
 pub mod page;
 pub mod plain;
 pub mod plan;
+pub mod plot;
 pub mod question;
 pub mod region;
 pub mod review;
 pub mod run;
-pub mod scripts;
-pub mod sentences;
 pub mod view;
 pub mod waits;
 pub mod words;
 pub mod write_summary;
+
+pub use provost_engine::run::read::sentences;

@@ -242,6 +242,14 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
+/// A moment, to the second, in UTC.
+#[must_use]
+pub fn moment(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms)
+        .map(|at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+        .unwrap_or_else(|_| "an unknown moment".to_owned())
+}
+
 /// A number with its noun: `1 step`, `2 steps`.
 #[must_use]
 pub fn counted(number: usize, noun: &str) -> String {
@@ -282,5 +290,15 @@ fn settler(by: &SettledBy) -> &str {
     match by {
         SettledBy::Reconcile { tool } => tool,
         SettledBy::Person { id } => id,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_is_in_utc() {
+        assert_eq!(moment(1_767_225_600_000), "2026-01-01T00:00:00Z");
     }
 }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use provost_engine::run::read::plot;
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
+use provost_plan::catalog::Catalog;
 use provost_plan::reach::{self, CheckedUnder, ReviewKind, StepReview};
 use serde_json::json;
 
@@ -18,7 +20,7 @@ use crate::output;
 use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::{moment, run_look, run_status};
 use crate::screen::write_summary::WriteSummary;
-use crate::screen::{review, run};
+use crate::screen::{plot as picture, review, run};
 use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `show`.
@@ -27,6 +29,12 @@ pub struct ShowArgs {
     /// plan, saved plan, playbook or run id
     #[arg(value_name = "FILE|RUN")]
     what: String,
+    /// step whose rows are drawn; without it, all that can be
+    #[arg(requires = "plot")]
+    step: Option<String>,
+    /// draw the rows of a step: a line over time, bars over names
+    #[arg(long, conflicts_with = "json")]
+    plot: bool,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -35,7 +43,13 @@ pub struct ShowArgs {
 /// Does it.
 pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let path = PathBuf::from(&verb.what);
-    if path.exists() || !looks_like_run(&verb.what) {
+    let is_file = path.exists() || !looks_like_run(&verb.what);
+    if is_file && verb.plot {
+        return Err(Failure::usage(
+            "`--plot` draws steps of a run, and this is a file",
+        ));
+    }
+    if is_file {
         return file(verb, &path, place);
     }
     let target: Target = verb.what.parse().unwrap_or_else(|never| match never {});
@@ -56,6 +70,9 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let found = validity::contradiction(workspace, &store, &history);
     let state = history.state;
     let catalog = workspace.map(|workspace| &**workspace.catalog());
+    if verb.plot {
+        return draw(&state, catalog, verb.step.as_deref());
+    }
     if verb.json {
         let mut value = run::to_json(&state, place);
         let aftermath = WriteSummary::of(&state, catalog, place);
@@ -76,6 +93,44 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let mut page = Page::new();
     validity::mark(&mut page, found.as_deref());
     page.page(of_run(&state, workspace, place));
+    output::data(&page.finish());
+    Ok(Exit::Done)
+}
+
+/// Draws the rows of a step, or of all steps that have some that can be drawn.
+fn draw(state: &State, catalog: Option<&Catalog>, step: Option<&str>) -> Result<Exit, Failure> {
+    let Some(catalog) = catalog else {
+        let reason = "nothing is drawn: it is unknown which results are secret";
+        return Err(Failure::usage(reason).hint("mend the workspace, then draw"));
+    };
+    if let Some(step) = step
+        && !state.steps.contains_key(step)
+    {
+        let known: Vec<&str> = state.steps.keys().map(String::as_str).collect();
+        return Err(Failure::usage(format!("the run has no step `{step}`"))
+            .hint(format!("its steps: {}", known.join(", "))));
+    }
+    let ids = state.steps.keys();
+    let ids = ids.filter(|id| step.is_none_or(|step| step == *id));
+    let mut page = Page::new();
+    for id in ids {
+        if let Some(plot) = plot::of_step(state, catalog, id) {
+            if !page.is_empty() {
+                page.end();
+            }
+            page.page(picture::page(id, &plot, output::width()));
+        }
+    }
+    if page.is_empty() {
+        let what = step.map_or("no step".to_owned(), |step| format!("step `{step}`"));
+        let reason = match step {
+            Some(_) => format!("{what} has no rows of numbers over time or over names"),
+            None => format!("{what} has rows of numbers over time or over names"),
+        };
+        return Err(
+            Failure::usage(reason).hint("what is secret, and what has not succeeded, is not drawn")
+        );
+    }
     output::data(&page.finish());
     Ok(Exit::Done)
 }

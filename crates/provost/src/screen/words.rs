@@ -4,19 +4,12 @@ use provost_engine::run::call::Slot;
 use provost_engine::run::event::{RunStatus, SkipReason, StepStatus};
 use provost_engine::run::read::words::skip_reason;
 pub use provost_engine::run::read::words::{
-    counted as count, duration as lasted, run_status, step_status,
+    counted as count, duration as lasted, moment, run_status, step_status,
 };
 use provost_engine::run::state::State;
 use provost_plan::check::budget::WorstCase;
 
 use super::page::TextStyle;
-
-/// A moment, to the second, in UTC.
-pub fn moment(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms)
-        .map(|at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
-        .unwrap_or_else(|_| "an unknown moment".to_owned())
-}
 
 /// Now, in milliseconds since 1970.
 pub fn now_ms() -> i64 {
@@ -104,15 +97,5 @@ pub fn attempt_in_doubt(state: &State, slot: &Slot) -> String {
     match state.attempt_in_doubt(slot) {
         Some(attempt) => format!("{slot}@{}", attempt.in_command()),
         None => slot.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_moment_is_in_utc() {
-        assert_eq!(moment(1_767_225_600_000), "2026-01-01T00:00:00Z");
     }
 }

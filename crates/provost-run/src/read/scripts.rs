@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 /// The words of `text` that mix scripts, each with the names of the scripts.
+#[must_use]
 pub fn mixed(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric()) {
@@ -24,6 +25,7 @@ pub fn mixed(text: &str) -> Vec<(String, String)> {
 
 /// The hosts that `text` names whose every letter of some part looks like a Latin one and is none,
 /// each with what it looks like.
+#[must_use]
 pub fn imitating(text: &str) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = Vec::new();
     let of_host = |c: char| c.is_alphanumeric() || c == '.' || c == '-';

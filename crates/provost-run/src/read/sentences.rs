@@ -12,11 +12,13 @@ use provost_plan::reach::{ValueOrigin, needs};
 const SOURCES_MAX: usize = 4;
 
 /// What a call does to the world.
+#[must_use]
 pub fn effect_and_risk(effect: Effect, risk: Risk) -> String {
     format!("{}, {} risk", effect.word(), risk.word())
 }
 
 /// The policies that decided, in short form, with what is left open.
+#[must_use]
 pub fn policies(verdict: &Verdict) -> String {
     let names = policy_names(verdict);
     let by = if names.is_empty() {
@@ -40,6 +42,7 @@ fn policy_names(verdict: &Verdict) -> Vec<String> {
 }
 
 /// Who is asked about a call, until when, and by which policies.
+#[must_use]
 pub fn asks(verdict: &Verdict) -> String {
     let names = policy_names(verdict);
     let by = match names.is_empty() {
@@ -63,6 +66,7 @@ pub fn asks(verdict: &Verdict) -> String {
 }
 
 /// What happens if nobody answers in time.
+#[must_use]
 pub fn lapse(on_expiry: OnExpiry) -> &'static str {
     match on_expiry {
         OnExpiry::Fail => "the step fails",
@@ -71,6 +75,7 @@ pub fn lapse(on_expiry: OnExpiry) -> &'static str {
 }
 
 /// Where a value came from, in words; empty if it is trusted.
+#[must_use]
 pub fn label(label: &Label) -> String {
     let words = trust(label);
     if words.is_empty() {
@@ -109,6 +114,7 @@ fn nearest(sources: &[&str]) -> String {
 }
 
 /// Where a value comes from: the steps and parameters that its own expressions read.
+#[must_use]
 pub fn origin(value: &ValueOrigin) -> String {
     let words = trust(&value.label);
     if !words.is_empty() {
