@@ -24,10 +24,9 @@ pub use event::{Append, Evidence, NewEvent, Payload, Projection, StoredEvent, St
 pub use pending::Pending;
 pub(crate) use sqlite::Driving;
 pub use sqlite::{
-    AttemptedOperations, Counts, DueNotice, DueRuns, JOURNAL_FILE, JOURNAL_FORMAT, NewNotice,
-    PostedStatement, Pruned, RunFilter, RunRow, RunWithStatements, ScheduleRow, StopScope, Stopped,
-    Store,
-    ToolStatus, Verified, Waits,
+    AttemptedOperations, Counts, DueNotice, DueRuns, FeedEvent, JOURNAL_FILE, JOURNAL_FORMAT,
+    NewNotice, PostedStatement, Pruned, RunFilter, RunPage, RunRow, RunWithStatements, ScheduleRow,
+    StopScope, Stopped, Store, ToolStatus, Verified, Waits,
 };
 
 /// The word of the store that events up to [`CommitReceipt::seq`] of a run are committed.

@@ -26,6 +26,7 @@ mod explain;
 mod help;
 mod inbox;
 mod init;
+mod invite;
 mod key;
 mod mcp;
 mod pause;
@@ -38,11 +39,13 @@ mod resume;
 mod run;
 pub mod runs;
 mod schedules;
+mod serve;
 mod settle;
 mod show;
 mod statement;
 mod stats;
 mod target;
+mod token;
 mod tools;
 mod trace;
 mod undo;
@@ -116,6 +119,12 @@ enum Verb {
     Resume(resume::ResumeArgs),
     /// execute all runs as a service
     Work(work::WorkArgs),
+    /// serve a page for people and an API for programs
+    Serve(serve::ServeArgs),
+    /// make a one-time link for a person to sign in with
+    Invite(invite::InviteArgs),
+    /// manage tokens of programs
+    Token(token::TokenArgs),
     /// serve an MCP client that plans but cannot act
     Mcp(mcp::McpArgs),
     /// show the events of a run: planning and execution
@@ -187,6 +196,9 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
+        Verb::Serve(verb) => serve::run(verb, &place),
+        Verb::Invite(verb) => invite::run(&verb, &place),
+        Verb::Token(verb) => token::run(&verb, &place),
         Verb::Mcp(verb) => mcp::run(verb, &place),
         Verb::Stats(verb) => stats::run(verb, &place),
         Verb::Eval(verb) => eval::run(&verb, &place),

@@ -6,7 +6,7 @@
 
 use provost_run::event::RunStatus;
 
-use super::{Engine, EngineError};
+use super::{Engine, EngineError, OnBehalf};
 use crate::proposal::route;
 use crate::schedule::{Overlap, Schedule};
 use crate::session::{DriveError, Watcher};
@@ -120,7 +120,7 @@ impl Engine {
         let became = match self.unfinished(row)? {
             _ if self.has_run(&run)? => Moment::Begun,
             Some(last) => Moment::Overlaps(last),
-            None => self.begin_for(schedule, &run, watcher).await?,
+            None => self.begin_scheduled(schedule, &run, watcher).await?,
         };
         let after = |said| ScheduleRow {
             due_ms: schedule.next(row.due_ms, now).unwrap_or(i64::MAX),
@@ -154,7 +154,7 @@ impl Engine {
         Ok(moved.then_some(result))
     }
 
-    async fn begin_for(
+    async fn begin_scheduled(
         &self,
         schedule: &Schedule,
         run: &str,
@@ -164,7 +164,11 @@ impl Engine {
             Ok(routed) => routed.into_run(self.workspace().ask(), false),
             Err(error) => return Ok(Moment::Failed(error.to_string())),
         };
-        match self.begin_as(run.to_owned(), new, watcher).await {
+        let whom = OnBehalf {
+            principal: self.workspace().principal(&new.planner),
+            run: Some(run.to_owned()),
+        };
+        match self.begin_for(new, whom, watcher).await {
             Ok(session) => {
                 session.release().await?;
                 Ok(Moment::Begun)
