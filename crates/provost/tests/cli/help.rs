@@ -12,50 +12,54 @@ fn help_lists_what_works() {
     Usage: provost [OPTIONS] <COMMAND>
 
     Start:
-      init     create a workspace
-      run      plan, check and execute a goal
-      apply    execute a plan file or a saved plan
+      init         create a workspace
+      run          plan, check and execute a goal
+      apply        execute a plan file or a saved plan
 
     Plan:
-      plan     propose and check a plan without calling a tool
-      check    check a plan, a saved plan or a playbook
-      show     show a plan or a run
-      diff     compare two revisions of a run's plan, or two plan files
-      explain  explain a finding code
+      plan         propose and check a plan without calling a tool
+      check        check a plan, a saved plan or a playbook
+      show         show a plan or a run
+      diff         compare two revisions of a run's plan, or two plan files
+      explain      explain a finding code
 
     People:
-      inbox    list what waits for a person
-      approve  approve a waiting step or plan
-      reject   reject a waiting step or plan
-      answer   answer a question of a run
-      settle   record whether an in-doubt write happened
-      amend    change a run's plan, arguments or goal
-      record   import a signed statement
-      cancel   cancel a run, and undo it on request
-      undo     undo what a run did that has ended
-      pause    pause a run, a tool, a playbook, a principal or everything
-      resume   resume a run, or lift a pause
+      inbox        list what waits for a person
+      approve      approve a waiting step or plan
+      reject       reject a waiting step or plan
+      answer       answer a question of a run
+      settle       record whether an in-doubt write happened
+      amend        change a run's plan, arguments or goal
+      record       import a signed statement
+      cancel       cancel a run, and undo it on request
+      undo         undo what a run did that has ended
+      pause        pause a run, a tool, a playbook, a principal or everything
+      resume       resume a run, or lift a pause
 
     Look:
-      runs     list runs
-      trace    show the events of a run: planning and execution
-      why      explain why a run ended: plan, execution or neither
+      runs         list runs
+      trace        show the events of a run: planning and execution
+      why          explain why a run ended: plan, execution or neither
 
     Set up:
-      tools    manage and call tools
-      policy   check and test policies
-      key      create a signing key
-      doctor   check the workspace setup
+      tools        manage and call tools
+      policy       check and test policies
+      key          create a signing key
+      doctor       check the workspace setup
+      completions  print completions for a shell
+      schema       print the JSON Schema of a plan, or of what `--json` prints
+      help         show the help of a command
 
     Operate:
-      work     execute all runs as a service
-      mcp      serve an MCP client that plans but cannot act
-      audit    verify the journal, and sign its head
-      backup   copy the journal while runs continue
-      prune    delete old evidence, keeping its digests
+      work         execute all runs as a service
+      mcp          serve an MCP client that plans but cannot act
+      audit        verify the journal, and sign its head
+      backup       copy the journal while runs continue
+      restore      put a copy of the journal in its place
+      prune        delete old evidence, keeping its digests
 
     Global options:
-      -C <DIR>       workspace directory [default: the nearest parent with a provost.toml]
+      -C <DIR>       workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
       -h, --help     print help
       -V, --version  print the version
 
@@ -89,7 +93,7 @@ fn help_lists_what_works() {
           --events         print journal events as JSON lines
 
     Global options:
-      -C <DIR>    workspace directory [default: the nearest parent with a provost.toml]
+      -C <DIR>    workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
       -h, --help  print help
 
     Examples:
@@ -130,7 +134,7 @@ fn the_help_of_a_command_has_examples() {
               print journal events as JSON lines
 
     Global options:
-      -C <DIR>    workspace directory [default: the nearest parent with a provost.toml]
+      -C <DIR>    workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
       -h, --help  print help
 
     Examples:
