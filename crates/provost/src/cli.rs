@@ -5,10 +5,11 @@
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{ArgAction, Args, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
+use crate::version::{self, VERSION};
 use crate::workspace_path::WorkspacePath;
 
 mod amend;
@@ -19,6 +20,7 @@ mod audit;
 mod backup;
 mod cancel;
 pub mod check;
+mod completions;
 mod diff;
 mod doctor;
 mod eval;
@@ -35,10 +37,12 @@ mod policy;
 mod prune;
 mod record;
 mod reject;
+mod restore;
 mod resume;
 mod run;
 pub mod runs;
 mod schedules;
+pub mod schema;
 mod serve;
 mod settle;
 mod show;
@@ -55,14 +59,14 @@ mod work;
 
 /// Executes only plans that your policy admits and, where it says so, a person approved.
 #[derive(Debug, Parser)]
-#[command(name = "provost", version, max_term_width = 100)]
+#[command(name = "provost", version = VERSION, max_term_width = 100)]
 #[command(
     disable_help_flag = true,
     disable_version_flag = true,
     disable_help_subcommand = true
 )]
 struct Cli {
-    /// workspace directory [default: the nearest parent with a provost.toml]
+    /// workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
     #[arg(short = 'C', global = true, value_name = "DIR", help_heading = help::GLOBAL)]
     dir: Option<PathBuf>,
     /// print help
@@ -151,6 +155,17 @@ enum Verb {
     Explain(explain::ExplainArgs),
     /// check the workspace setup
     Doctor(doctor::DoctorArgs),
+    /// put a copy of the journal in its place
+    Restore(restore::RestoreArgs),
+    /// print the JSON Schema of a plan, or of what `--json` prints
+    Schema(schema::SchemaArgs),
+    /// print completions for a shell
+    Completions(completions::CompletionsArgs),
+    /// write manual pages
+    #[command(hide = true)]
+    Man(completions::ManArgs),
+    /// show the help of a command
+    Help(help::HelpArgs),
 }
 
 /// How the progress and the result of a run are given.
@@ -164,14 +179,30 @@ pub struct Watching {
     pub events: bool,
 }
 
-/// Parses the command line and does what it says.
-pub fn main() -> Result<Exit, Failure> {
-    let parsed = help::command().try_get_matches();
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
-        Err(error) => return Ok(misread(&error)),
+/// Parses the command line and does what it says. Where `--json` was typed, a failure is one
+/// object on stdout too.
+pub fn main() -> Exit {
+    let matches = match help::command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return misread(&error),
     };
+    let is_json = asks_for_json(&matches);
+    let done = match Cli::from_arg_matches(&matches) {
+        Ok(cli) => run(cli),
+        Err(error) => return misread(&error),
+    };
+    done.unwrap_or_else(|failure| {
+        failure.show();
+        if is_json {
+            output::json(&failure.to_json());
+        }
+        failure.exit()
+    })
+}
+
+fn run(cli: Cli) -> Result<Exit, Failure> {
     let place = WorkspacePath::new(cli.dir);
+    place.enter()?;
     let done = match cli.verb {
         Verb::Init(verb) => init::run(verb, &place),
         Verb::Run(verb) => run::run(&verb, &place),
@@ -210,21 +241,73 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Key(verb) => key::run(verb, &place),
         Verb::Explain(verb) => explain::run(&verb),
         Verb::Doctor(verb) => doctor::run(&verb, &place),
+        Verb::Restore(verb) => restore::run(&verb, &place),
+        Verb::Schema(verb) => schema::run(&verb),
+        Verb::Completions(verb) => Ok(completions::run(verb)),
+        Verb::Man(verb) => completions::man(&verb),
+        Verb::Help(verb) => help::run(&verb),
     };
     done.map_err(|failure| failure.at(&place))
+}
+
+/// Whether the output is to be JSON, of whichever command.
+fn asks_for_json(matches: &ArgMatches) -> bool {
+    let flag = matches.try_get_one::<bool>("json").ok().flatten();
+    let format = matches.try_get_raw("format").ok().flatten();
+    flag == Some(&true)
+        || format.is_some_and(|mut typed| typed.any(|typed| typed == "json"))
+        || matches
+            .subcommand()
+            .is_some_and(|(_, below)| asks_for_json(below))
+}
+
+/// The same of a command line that could not be parsed, or was not parsed yet.
+pub fn typed_json() -> bool {
+    let typed: Vec<String> = std::env::args_os()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .take_while(|word| word != "--")
+        .collect();
+    let is_format = |pair: &[String]| *pair == ["--format", "json"];
+    let is_json = |word: &String| word == "--json" || word == "--format=json";
+    typed.iter().any(is_json) || typed.windows(2).any(is_format)
 }
 
 /// Help and versions are data; what cannot be parsed is a message.
 fn misread(error: &clap::Error) -> Exit {
     let text = error.render().ansi().to_string();
     match error.kind() {
+        ErrorKind::DisplayVersion if typed_json() => {
+            output::json(&version::to_json());
+            Exit::Done
+        }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             output::data(&text);
             Exit::Done
         }
         _ => {
             output::note(&text);
+            if typed_json() {
+                output::json(&unparsed(&error.render().to_string()).to_json());
+            }
             Exit::Usage
         }
     }
+}
+
+/// The failure of a command line, from its message: a paragraph, then a tip and the usage.
+fn unparsed(text: &str) -> Failure {
+    let mut paragraphs = text.split("\n\n").map(|paragraph| {
+        let words: Vec<&str> = paragraph.split_whitespace().collect();
+        words.join(" ")
+    });
+    let message = paragraphs.next().unwrap_or_default();
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    let rest: Vec<String> = paragraphs.collect();
+    let of = |start: &str| {
+        rest.iter()
+            .find_map(|one| Some(one.strip_prefix(start)?.to_owned()))
+    };
+    let hint = of("tip: ").or_else(|| Some(format!("usage: {}", of("Usage: ")?)));
+    Failure::usage(message).maybe_hint(hint.as_deref())
 }

@@ -18,6 +18,7 @@ use provost_plan::plan::request::PlanningMode;
 use provost_plan::policy::ActionDenied;
 use provost_plan::render::{self, Style};
 use provost_plan::source::Source;
+use serde_json::{Value, json};
 
 use crate::advice::{self, Advice as _};
 use crate::output;
@@ -79,6 +80,8 @@ impl Exit {
 pub struct Failure {
     exit: Exit,
     findings: String,
+    /// The same findings, as JSON.
+    found: Vec<Value>,
     message: String,
     hint: Option<String>,
 }
@@ -89,6 +92,7 @@ impl Failure {
         Self {
             exit: Exit::Usage,
             findings: String::new(),
+            found: Vec::new(),
             message: message.into(),
             hint: None,
         }
@@ -121,6 +125,9 @@ impl Failure {
     pub fn findings(mut self, source: &Source, diagnostics: &[Diagnostic]) -> Self {
         self.findings
             .push_str(&render::render(source, diagnostics, Style { color: true }));
+        if let Value::Array(found) = render::to_json(source, diagnostics) {
+            self.found.extend(found);
+        }
         self
     }
 
@@ -137,6 +144,23 @@ impl Failure {
     /// What to do, if there is something.
     pub fn hint_text(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// The one object of a command that did not do what was asked.
+    pub fn to_json(&self) -> Value {
+        let mut value = json!({
+            "schema": "provost/error/v1",
+            "error": self.message,
+            "hint": self.hint,
+            "exit": self.exit.code(),
+        });
+        if let (Some(map), Some(first)) = (value.as_object_mut(), self.found.first()) {
+            if let Some(code) = first.get("code") {
+                map.insert("code".to_owned(), code.clone());
+            }
+            map.insert("findings".to_owned(), json!(self.found));
+        }
+        value
     }
 
     /// Writes it to stderr.

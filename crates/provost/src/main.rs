@@ -30,6 +30,7 @@ mod mcp;
 mod output;
 mod screen;
 mod user;
+mod version;
 mod workspace_path;
 
 use std::process::ExitCode;
@@ -52,14 +53,12 @@ fn hide() {
 fn main() -> ExitCode {
     hide();
     bug::report_panics();
-    let code = match std::panic::catch_unwind(cli::main) {
-        Ok(Ok(exit)) => exit.code(),
-        Ok(Err(failure)) => {
-            failure.show();
-            failure.exit().code()
+    let exit = std::panic::catch_unwind(cli::main).unwrap_or_else(|_| {
+        // Why no message: the hook has said what there is to say.
+        if cli::typed_json() {
+            output::json(&failure::Failure::failed("a defect of provost").to_json());
         }
-        // Why: the hook has said what there is to say.
-        Err(_) => failure::Exit::Failed.code(),
-    };
-    ExitCode::from(code)
+        failure::Exit::Failed
+    });
+    ExitCode::from(exit.code())
 }

@@ -1,4 +1,4 @@
-//! Where a command works: the workspace named with `-C`, or the nearest one above.
+//! Where a command works: the workspace named with `-C` or `PROVOST_DIR`, or the nearest one above.
 //!
 //! Owns the ways to open it, each as little as its verb needs, and the spelling of commands to
 //! type. INVARIANT: a verb that only looks creates nothing.
@@ -17,21 +17,45 @@ use crate::failure::Failure;
 use crate::screen::waits;
 use crate::user;
 
+/// The variable that names the workspace where `-C` does not.
+const DIR_VARIABLE: &str = "PROVOST_DIR";
+
 /// The workspace of a command, as typed.
 #[derive(Clone, Debug)]
 pub struct WorkspacePath {
+    /// What `-C` says.
     dir: Option<PathBuf>,
+    /// The directory that `-C` or the variable names, from wherever one looks.
+    named: Option<PathBuf>,
 }
 
 impl WorkspacePath {
     /// The place that `-C` names, or the nearest workspace.
     pub fn new(dir: Option<PathBuf>) -> Self {
-        Self { dir }
+        let by_variable = || std::env::var_os(DIR_VARIABLE).filter(|dir| !dir.is_empty());
+        let named = dir.clone().or_else(|| by_variable().map(PathBuf::from));
+        let named = named.map(|named| std::path::absolute(&named).unwrap_or(named));
+        Self { dir, named }
     }
 
-    /// The directory as typed.
+    /// Goes into the directory that `-C` names, so that every other path counts from there. One
+    /// that is not there is left to the verb, which says so or makes it.
+    pub fn enter(&self) -> Result<(), Failure> {
+        let Some(dir) = self.named.as_ref().filter(|_| self.dir.is_some()) else {
+            return Ok(());
+        };
+        if !dir.is_dir() {
+            return Ok(());
+        }
+        std::env::set_current_dir(dir).map_err(|error| {
+            let reason = crate::document::reason(&error);
+            Failure::usage(format!("`{}` cannot be entered: {reason}", dir.display()))
+        })
+    }
+
+    /// The directory that was named.
     pub fn dir(&self) -> Option<&Path> {
-        self.dir.as_deref()
+        self.named.as_deref()
     }
 
     /// Reads the workspace; opens neither its journal nor its tools. What is wrong with the entry
@@ -65,7 +89,7 @@ impl WorkspacePath {
 
     /// The directory of the workspace.
     pub fn root(&self) -> Result<PathBuf, Failure> {
-        if let Some(dir) = &self.dir {
+        if let Some(dir) = &self.named {
             return Ok(dir.clone());
         }
         let here = std::env::current_dir().map_err(|error| {

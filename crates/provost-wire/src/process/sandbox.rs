@@ -13,11 +13,14 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 
 #[cfg(target_os = "linux")]
-#[path = "sandbox/landlock.rs"]
-mod rules;
+mod landlock;
+#[cfg(target_os = "linux")]
+use self::landlock as rules;
+
 #[cfg(not(target_os = "linux"))]
-#[path = "sandbox/none.rs"]
-mod rules;
+mod none;
+#[cfg(not(target_os = "linux"))]
+use self::none as rules;
 
 /// The files that a process may reach, beside those that any program needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -48,7 +48,13 @@ pub fn run(verb: ApproveArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             card: file.digest,
             steps,
         };
-        return statement::sign_offline(&path, verb.output.as_deref(), yes, &verb.signing);
+        return statement::sign_offline(
+            &path,
+            verb.output.as_deref(),
+            yes,
+            &verb.signing,
+            verb.watching,
+        );
     }
     statement::refuse_output(verb.output.as_deref())?;
     if let Some(path) = &verb.card {
@@ -57,7 +63,7 @@ pub fn run(verb: ApproveArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         let record = verb.target.read(&engine)?;
         let state = record.run.state();
         let picked = verb.target.pick(state, TargetWait::Cards, place)?;
-        return statement::save_card(path, &engine, state, picked);
+        return statement::save_card(path, &engine, state, picked, verb.watching);
     }
     let run = verb.target.open(place)?;
     let state = run.state();

@@ -33,12 +33,19 @@ enum AuditVerb {
     /// verify all links, digests, signatures and signed heads
     Verify(Verify),
     /// sign the current head
-    Sign,
+    Sign {
+        /// print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// accept a journal that contradicts a signed head
     Accept {
         /// reason, recorded and signed
         #[arg(long, value_name = "WHY")]
         reason: String,
+        /// print one JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -66,8 +73,8 @@ struct Verify {
 pub fn run(verb: AuditArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match verb.verb {
         AuditVerb::Verify(verb) => verify(&verb, place),
-        AuditVerb::Sign => sign(place),
-        AuditVerb::Accept { reason } => accept(place, &reason),
+        AuditVerb::Sign { json } => sign(place, json),
+        AuditVerb::Accept { reason, json } => accept(place, &reason, json),
     }
 }
 
@@ -430,28 +437,35 @@ fn auditor(place: &WorkspacePath) -> Result<(Auditor, Store, Inbox), Failure> {
     Ok((auditor, store, inbox))
 }
 
-fn sign(place: &WorkspacePath) -> Result<Exit, Failure> {
+fn sign(place: &WorkspacePath, is_json: bool) -> Result<Exit, Failure> {
     let (auditor, store, inbox) = auditor(place)?;
     store
         .verify()
         .map_err(|error| AuditFault::Store(error).into_failure())?;
     match auditor.sign(&store, &inbox)? {
-        Some(head) => said(&auditor, &head),
+        Some(head) => said(&auditor, Some(&head), is_json),
+        None if is_json => said(&auditor, None, is_json),
         None => output::note("nothing happened since the newest head: there is nothing to sign\n"),
     }
     Ok(Exit::Done)
 }
 
-fn accept(place: &WorkspacePath, reason: &str) -> Result<Exit, Failure> {
+fn accept(place: &WorkspacePath, reason: &str, is_json: bool) -> Result<Exit, Failure> {
     let (auditor, store, inbox) = auditor(place)?;
     let head = auditor.accept(&store, &inbox, &user(), reason)?;
-    said(&auditor, &head);
+    said(&auditor, Some(&head), is_json);
     Ok(Exit::Done)
 }
 
-fn said(auditor: &Auditor, head: &Head) {
-    let mut page = Page::new();
+/// Shows the head that was signed; none if there was nothing to sign.
+fn said(auditor: &Auditor, head: Option<&Head>, is_json: bool) {
     let path = auditor.heads().path().display().to_string();
+    if is_json {
+        output::json(&json!({ "schema": "provost/head-signed/v1", "head": head, "file": path }));
+        return;
+    }
+    let Some(head) = head else { return };
+    let mut page = Page::new();
     page.line(&format!("signed: commit {}, {}", head.commit, head.link));
     page.field("in", &path);
     if let Some(accepted) = &head.accepted {

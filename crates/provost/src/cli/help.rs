@@ -5,9 +5,12 @@
 
 use std::fmt::Write as _;
 
-use clap::{Command, CommandFactory as _};
+use clap::{Args, Command, CommandFactory as _};
+use provost_plan::diagnostic::nearest;
 
 use super::Cli;
+use crate::failure::{Exit, Failure};
+use crate::output;
 
 /// The heading of the options that every command has.
 pub const GLOBAL: &str = "Global options";
@@ -23,6 +26,35 @@ Exit codes:
 /// The commands by group, in the order in which they are listed: each by its examples, what is
 /// typed and what it does.
 const EXAMPLES: &str = include_str!("help.txt");
+
+/// Arguments of `help`.
+#[derive(Debug, Args)]
+pub struct HelpArgs {
+    /// command, such as `run` or `tools add` [default: list all]
+    #[arg(value_name = "COMMAND")]
+    words: Vec<String>,
+}
+
+/// Prints what `provost COMMAND --help` prints.
+pub fn run(verb: &HelpArgs) -> Result<Exit, Failure> {
+    let mut command = command();
+    command.build();
+    let mut found = &mut command;
+    for word in &verb.words {
+        let names = found.get_subcommands().map(Command::get_name);
+        let near = nearest(word, names).map(str::to_owned);
+        let above = found.get_name().to_owned();
+        found = found.find_subcommand_mut(word).ok_or_else(|| {
+            let failure = Failure::usage(format!("`{above}` has no command `{word}`"));
+            match near {
+                Some(near) => failure.hint(format!("did you mean `{near}`?")),
+                None => failure.hint("`provost help` lists the commands"),
+            }
+        })?;
+    }
+    output::data(&found.render_help().ansi().to_string());
+    Ok(Exit::Done)
+}
 
 /// An example of a command.
 #[derive(Clone, Copy)]
@@ -89,12 +121,14 @@ pub fn command() -> Command {
 /// The commands by group, in a line each.
 fn overview(command: &Command, listed: &[Example]) -> String {
     let mut text = String::new();
+    let width = listed.iter().map(|one| one.name().len()).max();
+    let width = width.unwrap_or_default();
     for group in listed.chunk_by(|one, other| one.group == other.group) {
         let _ = writeln!(text, "{}", group.first().map_or("", |one| one.group));
         for name in group.iter().map(|one| one.name()) {
             let about = command.find_subcommand(name).and_then(Command::get_about);
             let about = about.map(ToString::to_string).unwrap_or_default();
-            let _ = writeln!(text, "  {name:<9} {about}");
+            let _ = writeln!(text, "  {name:<width$}  {about}");
         }
         text.push('\n');
     }
@@ -135,7 +169,8 @@ mod tests {
     #[test]
     fn every_command_stands_in_one_group_and_has_examples() {
         let command = Cli::command();
-        let mut all: Vec<_> = command.get_subcommands().map(Command::get_name).collect();
+        let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
+        let mut all: Vec<_> = shown.map(Command::get_name).collect();
         let examples = examples();
         let mut grouped: Vec<_> = commands(&examples).iter().map(|one| one.name()).collect();
         all.sort_unstable();

@@ -39,8 +39,10 @@ enum ExampleName {
 
 /// Does it.
 pub fn run(verb: InitArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    let dir = verb.at.or_else(|| place.dir().map(PathBuf::from));
-    let dir = dir.unwrap_or_else(|| PathBuf::from("."));
+    let dir = match (place.dir(), verb.at) {
+        (Some(dir), at) => dir.join(at.unwrap_or_default()),
+        (None, at) => at.unwrap_or_else(|| PathBuf::from(".")),
+    };
     let example = match verb.example {
         ExampleName::Files => Example::Files,
         ExampleName::Refunds => Example::Refunds,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use provost_engine::keys::PrivateKey;
+use serde_json::json;
 
 use crate::failure::{Exit, Failure};
 use crate::keyring::{self, Passphrase};
@@ -40,6 +41,9 @@ struct New {
     /// read the passphrase from env:NAME or file:PATH
     #[arg(long, value_name = "env:NAME|file:PATH")]
     passphrase: Option<Passphrase>,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Does it.
@@ -71,6 +75,15 @@ pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let made = PrivateKey::generate(&owner, &passphrase);
     let (key, file) = made.map_err(|error| Failure::usage(error.to_string()))?;
     keyring::write_new(&path, &file)?;
+    if new.json {
+        output::json(&json!({
+            "schema": "provost/key-made/v1",
+            "owner": owner,
+            "file": path.to_string_lossy(),
+            "public": key.public().to_string(),
+        }));
+        return Ok(Exit::Done);
+    }
     let mut page = Page::new();
     page.line(&format!("the key of {owner} is in {}", path.display()));
     page.line("public key:");

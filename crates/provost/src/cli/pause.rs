@@ -3,6 +3,7 @@
 use clap::{ArgGroup, Args};
 use provost_engine::people::Statement;
 use provost_engine::store::{StopScope, Stopped};
+use serde_json::{Value, json};
 
 use super::Watching;
 use super::statement::{self, SigningArgs};
@@ -104,6 +105,10 @@ pub fn run(verb: &PauseArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         Some(target) => stop_run(target, verb, place)?,
         None => stop_scope(verb, place)?,
     };
+    if verb.watching.json && verb.what.target.is_none() {
+        let (scope, name) = verb.what.scope();
+        output::json(&stop_json(scope, &name, true));
+    }
     let mut page = Page::new();
     page.line(&format!(
         "{what} is paused: no new call starts, calls in flight settle"
@@ -111,6 +116,13 @@ pub fn run(verb: &PauseArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     page.faint("to resume: ").line(&place.command(&command));
     output::note(&page.finish());
     Ok(Exit::Done)
+}
+
+/// What several runs share, and whether it is paused now.
+pub fn stop_json(scope: StopScope, name: &str, paused: bool) -> Value {
+    json!({
+        "schema": "provost/stop/v1", "scope": scope.word(), "name": name, "paused": paused,
+    })
 }
 
 /// Stops what several runs share; what that is, and the command that lets it go on.

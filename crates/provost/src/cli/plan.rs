@@ -51,7 +51,13 @@ pub fn run(verb: &PlanArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         }));
     }
     let Some(plan) = &judged.plan else {
-        return Err(refused(&judged));
+        let refused = refused(&judged);
+        // Why no failure: the object above says it, and stdout holds one object.
+        if verb.json {
+            refused.at(place).show();
+            return Ok(Exit::Failed);
+        }
+        return Err(refused);
     };
     let playbook = planner.playbook().map(str::to_owned);
     if !verb.json {

@@ -44,7 +44,13 @@ pub fn run(verb: RejectArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             reason,
             all: verb.all,
         };
-        return statement::sign_offline(&path, verb.output.as_deref(), no, &verb.signing);
+        return statement::sign_offline(
+            &path,
+            verb.output.as_deref(),
+            no,
+            &verb.signing,
+            verb.watching,
+        );
     }
     statement::refuse_output(verb.output.as_deref())?;
     let run = verb.target.open(place)?;

@@ -5,7 +5,7 @@ use provost_engine::people::Statement;
 use provost_engine::store::StopScope;
 
 use super::Watching;
-use super::pause::StopTarget;
+use super::pause::{StopTarget, stop_json};
 use super::statement::{self, SigningArgs};
 use crate::drive::{Start, TakeUp, drive};
 use crate::failure::{Exit, Failure};
@@ -28,7 +28,7 @@ pub struct ResumeArgs {
 pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let Some(target) = &verb.what.target else {
         let (scope, name) = verb.what.scope();
-        return lift(scope, &name, place);
+        return lift(scope, &name, verb.watching.json, place);
     };
     let run = target.open(place)?;
     if run.state().ending.paused.is_some() {
@@ -44,7 +44,12 @@ pub fn run(verb: &ResumeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 
 /// Lets a scope go on. It drives nothing, and so needs no tool, lock or playbook to be in order;
 /// but what the policies say of those who may has to be there.
-fn lift(scope: StopScope, name: &str, place: &WorkspacePath) -> Result<Exit, Failure> {
+fn lift(
+    scope: StopScope,
+    name: &str,
+    is_json: bool,
+    place: &WorkspacePath,
+) -> Result<Exit, Failure> {
     let store = place.journal_to_stop()?;
     let stops = store.stops()?;
     let mut stops = stops.iter();
@@ -54,6 +59,9 @@ fn lift(scope: StopScope, name: &str, place: &WorkspacePath) -> Result<Exit, Fai
     };
     place.refuse_without_policies()?;
     store.unstop(scope, name, &place.user()).wait()?;
+    if is_json {
+        output::json(&stop_json(scope, name, false));
+    }
     let mut page = Page::new();
     page.line(&format!("{} may go on", stopped.what()));
     let command = place.command("provost runs");

@@ -15,6 +15,7 @@ use provost_engine::run::machine::StepError;
 use provost_engine::run::state::State;
 use provost_engine::store::Store;
 use provost_plan::digest::Digest;
+use serde_json::json;
 
 use super::Watching;
 use super::target::TargetRun;
@@ -108,7 +109,8 @@ pub fn stop(
         Err(failure) => {
             let store = place.journal_to_stop()?;
             let signer = LocalSigner::of_user(&place.user(), &how.key);
-            return post_alone(&store, &history.state, statement, signer, &failure);
+            let envelope = alone(&store, &history.state, statement, signer, &failure)?;
+            return post_alone(&store, &envelope, watching, &failure);
         }
     };
     let folded = engine.fold(run)?;
@@ -121,14 +123,14 @@ pub fn stop(
     )
 }
 
-/// Posts what stops a run from the journal alone, and says that nothing else was done.
-fn post_alone(
+/// The word that stops a run, made from the journal alone.
+fn alone(
     store: &Store,
     state: &State,
     statement: Statement,
     signer: Result<LocalSigner, Failure>,
     failure: &Failure,
-) -> Result<Exit, Failure> {
+) -> Result<StatementEnvelope, Failure> {
     // Why: what is undone is called, and whether that needs a signature is not known.
     if statement.needs_signature() {
         return Err(
@@ -136,15 +138,28 @@ fn post_alone(
                 .hint("without `--undo` the run is cancelled and nothing is undone"),
         );
     }
-    let envelope = signer?.envelope(&store.name()?, state, statement)?;
-    store
-        .post(&state.head.run, &envelope.to_text(), now_ms())
-        .wait()?;
+    signer?.envelope(&store.name()?, state, statement)
+}
+
+/// Posts what stops a run from the journal alone, and says that nothing else was done.
+fn post_alone(
+    store: &Store,
+    envelope: &StatementEnvelope,
+    watching: Watching,
+    failure: &Failure,
+) -> Result<Exit, Failure> {
+    let run = &envelope.run;
+    store.post(run, &envelope.to_text(), now_ms()).wait()?;
+    if watching.json {
+        output::json(&json!({
+            "schema": "provost/statement/v1", "run": run, "nonce": envelope.nonce,
+            "received": false, "held_by": null,
+        }));
+    }
     let mut page = Page::new();
     page.put(TextStyle::Warn, "recorded").line(&format!(
-        ": the process that works on run {} receives it first and verifies it; this command \
+        ": the process that works on run {run} receives it first and verifies it; this command \
          runs nothing: {}",
-        state.head.run,
         failure.message()
     ));
     output::note(&page.finish());
@@ -171,6 +186,7 @@ pub fn sign_offline(
     to: Option<&Path>,
     statement: impl FnOnce(&CardFile) -> Statement,
     how: &SigningArgs,
+    watching: Watching,
 ) -> Result<Exit, Failure> {
     let Some(to) = to else {
         return Err(
@@ -200,6 +216,12 @@ pub fn sign_offline(
     };
     let envelope = signer.sign(about, statement, file.card.expires_at)?;
     write(to, &format!("{}\n", envelope.to_text()))?;
+    if watching.json {
+        output::json(&json!({
+            "schema": "provost/signed/v1", "run": envelope.run, "verb": verb, "by": signer.by(),
+            "file": to.to_string_lossy(),
+        }));
+    }
     let mut page = Page::new();
     page.put(TextStyle::Good, "signed").line(&format!(
         " by {} in {}; it counts once it is recorded:",
@@ -231,6 +253,7 @@ pub fn save_card(
     engine: &Engine,
     state: &State,
     picked: Option<Digest>,
+    watching: Watching,
 ) -> Result<Exit, Failure> {
     let found = state
         .open_cards()
@@ -243,6 +266,12 @@ pub fn save_card(
         .hint("`provost inbox --cards DIR` writes each to a file"));
     };
     write_card(path, engine.inbox().store(), asked)?;
+    if watching.json {
+        output::json(&json!({
+            "schema": "provost/card-saved/v1", "run": state.head.run,
+            "digest": asked.digest(), "file": path.to_string_lossy(),
+        }));
+    }
     let shown = path.display().to_string();
     let command = format!(
         "provost approve {} -o yes.json",

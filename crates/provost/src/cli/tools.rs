@@ -57,7 +57,11 @@ enum ToolsVerb {
     /// create a database's table of idempotency keys
     Prepare(prepare::Prepare),
     /// pin all definitions in provost.lock
-    Lock,
+    Lock {
+        /// print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// compare the servers' tools with provost.lock
     Diff {
         /// print one JSON object
@@ -80,7 +84,7 @@ pub fn run(verb: ToolsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         ToolsVerb::Add(verb) => return add::run(&verb, place),
         ToolsVerb::Call(verb) => return call::run(&verb, place),
         ToolsVerb::Prepare(verb) => return prepare::run(&verb, place),
-        ToolsVerb::Lock => return lock::run(place),
+        ToolsVerb::Lock { json } => return lock::run(place, json),
         ToolsVerb::Diff { json } => return diff::run(place, json),
         ToolsVerb::Unused { json } => return unused::run(place, json),
     }

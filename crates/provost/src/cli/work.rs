@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::engine::EngineError;
+use provost_engine::owner::living;
 use provost_engine::work::{WorkOptions, work};
+use serde_json::json;
 
+use crate::document::reason;
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::version::VERSION;
 use crate::workspace_path::WorkspacePath;
 
 const HALTING: &str = "halting: nothing further begins, calls in flight settle; the next signal \
@@ -29,14 +34,26 @@ pub struct WorkArgs {
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     runs: u16,
-    /// log JSON lines
+    /// print nothing; exit 0 if a process works here, 3 if none does
+    #[arg(long, conflicts_with_all = ["until_idle", "runs"])]
+    check: bool,
+    /// log JSON lines; with `--check`, print one JSON object
     #[arg(long)]
     json: bool,
 }
 
+/// What `work` says in its lock file, and what `--check` looks for.
+const ANNOUNCED: &str = "work";
+
 /// Does it.
 pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
+    if verb.check {
+        return check(verb.json, place);
+    }
     let engine = place.to_drive()?;
+    // Why ignored: a disk that takes no more keeps a monitor from seeing this, and no run from
+    // going on.
+    let _ = engine.store().announce(&format!("{ANNOUNCED} {VERSION}"));
     let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), verb.json);
     let working = WorkOptions {
         until_idle: verb.until_idle,
@@ -59,5 +76,34 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match worked {
         Ok(()) => Ok(Exit::Done),
         Err(error) => Err(EngineError::from(error).into()),
+    }
+}
+
+/// Whether a process works here. The kernel's locks tell, so no heartbeat has to be waited for.
+fn check(json: bool, place: &WorkspacePath) -> Result<Exit, Failure> {
+    let owners = living(&place.store_dir()?).map_err(|error| {
+        Failure::usage(format!("the owners cannot be listed: {}", reason(&error)))
+    })?;
+    let version = |announced: Option<&str>| {
+        let rest = announced?.strip_prefix(ANNOUNCED)?;
+        Some(rest.trim().to_owned())
+    };
+    let processes: Vec<_> = owners
+        .iter()
+        .filter_map(|owner| {
+            let version = version(owner.announced.as_deref())?;
+            Some(json!({ "pid": owner.pid, "version": version, "since_ms": owner.since_ms }))
+        })
+        .collect();
+    if json {
+        output::json(&json!({
+            "schema": "provost/work-check/v1",
+            "working": !processes.is_empty(),
+            "processes": processes,
+        }));
+    }
+    match processes.is_empty() {
+        true => Ok(Exit::Waiting),
+        false => Ok(Exit::Done),
     }
 }

@@ -26,7 +26,7 @@ use super::requests::{
 use crate::failure::Failure;
 
 const TOOLS: &str = include_str!("tools.json");
-const LANGUAGE: &str = include_str!("../../../../docs/reference/plan.md");
+const LANGUAGE: &str = include_str!("../../text/plan-language.md");
 const INSTRUCTIONS: &str = "provost runs plans against real systems without trusting who wrote \
     them. You plan: `list_tools` says what a plan may call, `check_plan` compiles a plan and says \
     what is wrong with it, `submit_plan` begins a run of it, `run_status` follows it. You cannot \

@@ -44,11 +44,41 @@ fn a_restored_copy_goes_on() {
     let place = Workplace::new();
     let (run, card) = place.waiting();
     place.run(&["backup", "copy.db"]).exits(0);
-    std::fs::remove_dir_all(place.path(".provost")).unwrap();
-    std::fs::create_dir(place.path(".provost")).unwrap();
-    std::fs::copy(place.path("copy.db"), place.path(".provost/journal.db")).unwrap();
+    place.run(&["run", COUNT]).exits(0);
+    let ran = place.run(&["restore", "copy.db"]).exits(0);
+    assert!(ran.stdout.starts_with("verified and restored: "), "{ran}");
+    // What came after the copy is gone here, and kept beside.
+    let runs = |place: &Workplace| place.json(&["runs", "--json"])["runs"].clone();
+    assert_eq!(runs(&place).as_array().unwrap().len(), 1);
+    let kept = place.path(".provost.before-restore-1/journal.db");
+    assert!(kept.exists());
+    let mode = std::fs::metadata(place.path(".provost/journal.db")).unwrap();
+    assert_eq!(mode.permissions().mode() & 0o777, 0o600);
     place.run(&["approve", &format!("{run}@{card}")]).exits(0);
     place.run(&["audit", "verify"]).exits(0);
+}
+
+#[test]
+fn nothing_is_restored_from_what_does_not_hold_or_under_a_process() {
+    let place = Workplace::new();
+    let (run, _) = place.waiting();
+    place.run(&["backup", "copy.db"]).exits(0);
+    let mut bytes = std::fs::read(place.path("copy.db")).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle..middle + 4096].fill(0x5a);
+    place.write("broken.db", bytes);
+    place.run(&["restore", "broken.db"]).exits(2);
+    place.run(&["restore", "none.db"]).exits(2);
+    let mut worker = place.spawn(&["work"]);
+    super::work::until_it_works(&place);
+    let ran = place.run(&["restore", "copy.db"]).exits(2);
+    assert!(ran.stderr.contains("processes work here"), "{ran}");
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    assert!(!place.path(".provost.before-restore-1").exists());
+    place.run(&["show", &run]).exits(0);
+    // The control: once it is gone, the copy is restored.
+    place.run(&["restore", "copy.db"]).exits(0);
 }
 
 #[test]

@@ -37,6 +37,7 @@ mod help;
 mod inbox;
 mod init;
 mod interrupt;
+mod json_contract;
 mod key;
 mod links;
 mod live;

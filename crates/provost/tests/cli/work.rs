@@ -58,6 +58,40 @@ fn what_somebody_approved_is_driven_and_what_waits_is_left_alone() {
     assert!(place.path("notes/orders.txt").exists());
 }
 
+/// Waits until a `work` process says that it works here.
+pub fn until_it_works(place: &Workplace) {
+    let begun = Instant::now();
+    while place.run(&["work", "--check"]).code != Some(0) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nobody works");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_monitor_is_told_at_once_whether_a_process_works_here() {
+    let place = Workplace::new();
+    let checked = || place.run(&["work", "--check"]);
+    assert_eq!(checked().exits(3).raw_stdout, "");
+    place.waiting();
+    assert_eq!(checked().code, Some(3), "a run that waits is nobody");
+    let mut worker = place.spawn(&["work"]);
+    until_it_works(&place);
+    let told = place.json(&["work", "--check", "--json"]);
+    assert_eq!(told["processes"][0]["pid"], worker.id());
+    assert!(
+        told["processes"][0]["version"]
+            .as_str()
+            .unwrap()
+            .contains('.')
+    );
+    worker.kill().unwrap();
+    worker.wait().unwrap();
+    // Nothing has to lapse: its lock went with it, and the file that it left behind says nothing.
+    checked().exits(3);
+    let owners = std::fs::read_dir(place.path(".provost/owners")).unwrap();
+    assert_eq!(owners.count(), 1, "the control: the stale file is there");
+}
+
 #[test]
 fn the_log_is_json_where_that_is_asked_for() {
     let place = Workplace::new();

@@ -17,6 +17,7 @@ mod owners;
 mod pages;
 mod rooms;
 mod size;
+mod systems;
 mod tree;
 mod types;
 mod words;
@@ -373,4 +374,31 @@ fn a_concept_has_one_owner() {
     let empty = Tree::of(&[("ARCHITECTURE.md", "")]);
     assert_eq!(owners::second_owners(&empty).len(), owners::OWNED.len());
     assert_eq!(owners::unlisted(&empty).len(), owners::OWNED.len());
+}
+
+#[test]
+fn what_only_linux_has_is_guarded() {
+    let tree = Tree::of_repository();
+    let shipped = tree
+        .sources()
+        .filter(|file| !file.path.starts_with("crates/sim/"));
+    none(shipped.flat_map(systems::unguarded));
+    let of = |text: &str| systems::unguarded(&file("crates/a/src/b.rs", text)).len();
+    assert_eq!(of("use landlock::ABI;\n"), 1);
+    assert_eq!(of("    use rustix::process::{Pid, prlimit};\n"), 1);
+    let guarded = "#[cfg(target_os = \"linux\")]\nuse landlock::ABI;\n";
+    assert_eq!((of(guarded), of("// landlock::ABI\n")), (0, 0));
+    assert_eq!(of(&guarded.replace('\n', &"\n".repeat(9))), 1);
+}
+
+#[test]
+fn a_crate_includes_only_what_lies_in_it() {
+    let tree = Tree::of_repository();
+    let shipped = tree
+        .sources()
+        .filter(|file| !file.path.starts_with("crates/sim/"));
+    none(shipped.flat_map(systems::included_from_outside));
+    let of = |text: &str| systems::included_from_outside(&file("crates/a/src/b/c.rs", text)).len();
+    assert_eq!(of("include_str!(\"../../text/a.md\")"), 0);
+    assert_eq!(of("include_str!(\"../../../docs/a.md\")"), 1);
 }

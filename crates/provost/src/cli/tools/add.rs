@@ -57,6 +57,9 @@ pub struct Add {
     /// add only this operation id or tag; repeatable
     #[arg(long, value_name = "ID", requires = "openapi")]
     pub(super) only: Vec<String>,
+    /// print one JSON object
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// A server as it is to be written.
@@ -83,7 +86,63 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
     if let (Some(file), Some(name)) = (&verb.openapi, &verb.name) {
         return import::run(place, name, file, verb);
     }
-    let entries = match (&verb.from, &verb.name) {
+    let entries = entries(verb)?;
+    let mut page = Page::new();
+    let entries = not_there_yet(place, entries, verb.from.is_some(), &mut page)?;
+    if entries.is_empty() {
+        output::note(&page.finish());
+        if verb.json {
+            output::json(&added_json(&[], &[], &[]));
+        }
+        return Ok(Exit::Done);
+    }
+    let heads: String = entries.iter().map(|one| head(one) + "ops = {}\n").collect();
+    let answers = listings_of(place, &heads)?;
+    if answers.listings.is_empty() && !answers.failed.is_empty() {
+        return Err(unanswered(&answers.failed));
+    }
+    let mut text = String::new();
+    let mut added = Vec::new();
+    for entry in &entries {
+        let Some(listing) = answers.listings.get(&entry.name) else {
+            continue;
+        };
+        text.push_str(&written(entry, listing));
+        added.push(json!({ "tool": entry.name, "operations": listing.tools.len() }));
+        page.line(&format!(
+            "added {} to {CONFIG_FILE}: {}, each with a guess of its effect and the reason",
+            entry.name,
+            count(listing.tools.len(), "operation")
+        ));
+    }
+    append_to_config(&place.root()?, &text).map_err(|error| {
+        Failure::usage(format!(
+            "`{CONFIG_FILE}` cannot be written: {}",
+            reason(&error)
+        ))
+    })?;
+    page.line("read them, correct the effects, delete what no plan is to call; then pin them:");
+    page.line(&format!("  {}", place.command("provost tools lock")));
+    if verb.json {
+        let failed: Vec<String> = answers.failed.iter().map(ToString::to_string).collect();
+        output::json(&added_json(&added, &failed, &[]));
+    } else {
+        output::note(&page.finish());
+    }
+    match answers.failed.is_empty() {
+        true => Ok(Exit::Done),
+        // Why shown here: the object says it already.
+        false if verb.json => {
+            unanswered(&answers.failed).show();
+            Ok(Exit::Failed)
+        }
+        false => Err(unanswered(&answers.failed)),
+    }
+}
+
+/// The servers that are to be added.
+fn entries(verb: &Add) -> Result<Vec<ToolEntry>, Failure> {
+    Ok(match (&verb.from, &verb.name) {
         (Some(file), _) => of_file(file)?,
         (None, Some(name)) if !verb.command.is_empty() => vec![ToolEntry {
             name: name.clone(),
@@ -106,43 +165,17 @@ pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
                  `--from mcp.json`",
             ));
         }
-    };
-    let mut page = Page::new();
-    let entries = not_there_yet(place, entries, verb.from.is_some(), &mut page)?;
-    if entries.is_empty() {
-        output::note(&page.finish());
-        return Ok(Exit::Done);
-    }
-    let heads: String = entries.iter().map(|one| head(one) + "ops = {}\n").collect();
-    let answers = listings_of(place, &heads)?;
-    if answers.listings.is_empty() && !answers.failed.is_empty() {
-        return Err(unanswered(&answers.failed));
-    }
-    let mut text = String::new();
-    for entry in &entries {
-        let Some(listing) = answers.listings.get(&entry.name) else {
-            continue;
-        };
-        text.push_str(&written(entry, listing));
-        page.line(&format!(
-            "added {} to {CONFIG_FILE}: {}, each with a guess of its effect and the reason",
-            entry.name,
-            count(listing.tools.len(), "operation")
-        ));
-    }
-    append_to_config(&place.root()?, &text).map_err(|error| {
-        Failure::usage(format!(
-            "`{CONFIG_FILE}` cannot be written: {}",
-            reason(&error)
-        ))
-    })?;
-    page.line("read them, correct the effects, delete what no plan is to call; then pin them:");
-    page.line(&format!("  {}", place.command("provost tools lock")));
-    output::note(&page.finish());
-    match answers.failed.is_empty() {
-        true => Ok(Exit::Done),
-        false => Err(unanswered(&answers.failed)),
-    }
+    })
+}
+
+/// What was added, the servers that failed, and the operations that cannot be called.
+pub(super) fn added_json(added: &[Value], failed: &[String], left_out: &[String]) -> Value {
+    json!({
+        "schema": "provost/tools-added/v1",
+        "added": added,
+        "failed": failed,
+        "left_out": left_out,
+    })
 }
 
 /// The entries that the workspace does not have. One that it has is left alone if it comes from a

@@ -9,9 +9,9 @@ use provost_engine::secrets::SecretName;
 use provost_engine::tools::openapi::{ImportRequest, OpenApiError, Proposal, propose};
 use provost_engine::workspace::{CONFIG_FILE, append_to_config};
 use provost_plan::node::parse_yaml;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::add::Add;
+use super::add::{Add, added_json};
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -69,7 +69,14 @@ pub(super) fn run(
         }
     })?;
     write(&root, &proposal)?;
-    output::note(&told(place, name, &proposal).finish());
+    if verb.json {
+        let added = [json!({ "tool": name, "operations": proposal.operations })];
+        let left_out = |(title, why): &(String, String)| format!("{title}: {why}");
+        let left_out: Vec<String> = proposal.left_out.iter().map(left_out).collect();
+        output::json(&added_json(&added, &[], &left_out));
+    } else {
+        output::note(&told(place, name, &proposal).finish());
+    }
     Ok(Exit::Done)
 }
 

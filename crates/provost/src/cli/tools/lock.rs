@@ -2,6 +2,7 @@
 
 use provost_engine::tools::Listings;
 use provost_engine::workspace::{LOCK_FILE, LockUse, Opening, Workspace};
+use serde_json::json;
 
 use super::servers::listings;
 use crate::document::reason;
@@ -13,7 +14,7 @@ use crate::user::user;
 use crate::workspace_path::WorkspacePath;
 
 /// Does it.
-pub fn run(place: &WorkspacePath) -> Result<Exit, Failure> {
+pub fn run(place: &WorkspacePath, is_json: bool) -> Result<Exit, Failure> {
     let servers = listings(place)?;
     let user = user();
     let opening = Opening {
@@ -29,6 +30,15 @@ pub fn run(place: &WorkspacePath) -> Result<Exit, Failure> {
         ))
         .hint("run as the user who owns the workspace")
     })?;
+    if is_json {
+        let names: Vec<&str> = workspace.catalog().names().collect();
+        output::json(&json!({
+            "schema": "provost/tools-locked/v1",
+            "file": path.to_string_lossy(),
+            "tools": names,
+        }));
+        return Ok(Exit::Done);
+    }
     let tools = count(workspace.catalog().names().count(), "tool");
     let mut page = Page::new();
     page.line(&format!("pinned {tools} in {}", path.display()));

@@ -6,6 +6,7 @@ use clap::Args;
 use provost_engine::engine::open_tools;
 use provost_engine::tools::ToolConfig;
 use provost_plan::diagnostic::nearest;
+use serde_json::json;
 
 use crate::drive::typed_yes;
 use crate::failure::{Exit, Failure};
@@ -27,6 +28,9 @@ pub struct Prepare {
     /// print the SQL without running it
     #[arg(long, conflicts_with = "yes")]
     print: bool,
+    /// print one JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 /// Does it.
@@ -46,6 +50,22 @@ pub fn run(verb: &Prepare, place: &WorkspacePath) -> Result<Exit, Failure> {
         return Err(Failure::usage(message)
             .hint("an `execute` of a database does with `idempotency = { key = \"table\" }`"));
     };
+    let told = |made: bool, text: &str| {
+        if verb.json {
+            output::json(&json!({
+                "schema": "provost/tools-prepared/v1",
+                "tool": name,
+                "sql": sql,
+                "made": made,
+            }));
+        } else {
+            output::note(text);
+        }
+        Ok(Exit::Done)
+    };
+    if verb.print && verb.json {
+        return told(false, "");
+    }
     if verb.print {
         output::data(&format!("{sql};\n"));
         return Ok(Exit::Done);
@@ -59,8 +79,10 @@ pub fn run(verb: &Prepare, place: &WorkspacePath) -> Result<Exit, Failure> {
     let failed = |message: Option<String>| Failure::failed(message.unwrap_or_default());
     let prepared = runtime.block_on(toolbox.is_prepared(name, TIME));
     if prepared.map_err(|reply| failed(reply.message))? {
-        output::note(&format!("the database of `{name}` has its table already\n"));
-        return Ok(Exit::Done);
+        return told(
+            false,
+            &format!("the database of `{name}` has its table already\n"),
+        );
     }
     output::note(&format!(
         "to run in the database of `{name}`:\n\n{sql};\n\n"
@@ -71,12 +93,10 @@ pub fn run(verb: &Prepare, place: &WorkspacePath) -> Result<Exit, Failure> {
             return Err(Failure::usage(message).hint("`--yes` runs it, `--print` only prints it"));
         }
         if !typed_yes("run it? [y/N] ")? {
-            output::note("nothing was run\n");
-            return Ok(Exit::Done);
+            return told(false, "nothing was run\n");
         }
     }
     let made = runtime.block_on(toolbox.prepare(name, TIME));
     made.map_err(|reply| failed(reply.message))?;
-    output::note(&format!("the database of `{name}` is prepared\n"));
-    Ok(Exit::Done)
+    told(true, &format!("the database of `{name}` is prepared\n"))
 }

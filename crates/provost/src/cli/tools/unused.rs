@@ -221,7 +221,7 @@ fn to_json(
         })
         .collect();
     json!({
-        "schema": "provost/tools_unused/v1",
+        "schema": "provost/tools-unused/v1",
         "since_ms": used.since_ms,
         "tools": workspace.catalog().iter().count(),
         "attempts_unknown": used.unknown,
