@@ -67,16 +67,19 @@ pub enum NoticeReason {
     InDoubt,
     /// A run failed, was refused or expired.
     Failed,
+    /// Nobody answered a question of the plan in time.
+    Expired,
     /// A tool failed so often that nothing is sent to it for a while.
     BreakerOpen,
 }
 
 impl NoticeReason {
     /// The words of provost.toml.
-    pub const WORDS: [(&'static str, Self); 4] = [
+    pub const WORDS: [(&'static str, Self); 5] = [
         ("waiting", Self::Waiting),
         ("in_doubt", Self::InDoubt),
         ("failed", Self::Failed),
+        ("expired", Self::Expired),
         ("breaker_open", Self::BreakerOpen),
     ];
 
@@ -105,7 +108,7 @@ pub struct NoticeSubject<'n> {
 pub enum SubjectKind {
     /// What the run waits for.
     Waits(WaitKind),
-    /// The run, which is over.
+    /// The run: it is over, or went on without an answer.
     Run,
     /// A tool, whose breaker is open.
     Tool,

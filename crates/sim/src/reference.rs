@@ -1,11 +1,12 @@
 //! A second, slow reading of the rules of the check, to hold the first against.
 //!
-//! Owns the rules of refs, roles, effects, flow and verdicts as the documents state them, written
-//! without the code of `provost_plan::check`, and the comparison ([`compare`]) over generated plans
-//! ([`plans`]). Shares the syntax tree and nothing else: no graph, label, fact, schema or policy
-//! of the check. INVARIANT: a rule that the documents state is read from them alone. Where they are
-//! silent the reading follows the check: the label of an item of a computed list, of a position and
-//! of an operand that stands in the goal, what is known before the run, and risk by effect.
+//! Owns the rules of refs, roles, effects, units, sums, flow and verdicts as the documents state
+//! them, written without the code of `provost_plan::check`, and the comparison ([`compare`]) over
+//! generated plans ([`plans`]). Shares the syntax tree and nothing else: no graph, label, fact,
+//! schema or policy of the check. INVARIANT: a rule that the documents state is read from them
+//! alone. Where they are silent the reading follows the check: the label of an item of a computed
+//! list, of a position and of an operand that stands in the goal, what is known before the run,
+//! and risk by effect.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,12 +21,15 @@ pub mod compare;
 pub mod constants;
 pub mod effects;
 pub mod evaluate;
+pub mod exclusive;
 pub mod flow;
 pub mod names;
 pub mod plans;
 pub mod refs;
 pub mod roles;
 pub mod schemas;
+pub mod sums;
+pub mod units;
 pub mod verdicts;
 
 /// What a plan is judged under, as data.
@@ -110,6 +114,8 @@ pub struct Answers {
     pub controls: BTreeMap<String, Tag>,
     /// Policy's word on each step.
     pub verdicts: BTreeMap<String, Word>,
+    /// Pairs of writes that need no order because their guards exclude each other.
+    pub apart: usize,
 }
 
 impl Answers {
@@ -127,6 +133,8 @@ pub fn judge(setting: &Setting<'_>) -> Answers {
     absent::judge(setting, &mut answers);
     roles::judge(setting, &mut answers);
     effects::judge(setting, &mut answers);
+    units::judge(setting, &mut answers);
+    sums::judge(setting, &mut answers);
     flow::judge(setting, &mut answers);
     verdicts::judge(setting, &mut answers);
     answers
@@ -201,6 +209,16 @@ impl<'a> Setting<'a> {
             });
         }
         spots
+    }
+}
+
+/// The name of an argument among those of all calls of its step.
+#[must_use]
+pub fn labelled(role: CallRole, name: &str) -> String {
+    match role {
+        CallRole::Own => name.to_owned(),
+        CallRole::Confirm => format!("confirm.{name}"),
+        CallRole::Undo => format!("undo.{name}"),
     }
 }
 

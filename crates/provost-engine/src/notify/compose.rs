@@ -6,9 +6,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, canonical};
 use provost_run::admission::AdmissionEntry;
 use provost_run::call::Slot;
+use provost_run::card::{Question, QuestionPurpose};
 use provost_run::event::{Event, RunStatus};
 use provost_run::read::words::words;
 use provost_run::state::{State, WaitKind, waiting};
@@ -84,6 +85,12 @@ fn of_event(
             let about = (SubjectKind::Waits(WaitKind::Answer), digest.to_string());
             Some(fact(NoticeReason::Waiting, about, None, text))
         }
+        Event::QuestionExpired { question } => {
+            let asked = &state.question(question)?.question;
+            let about = (SubjectKind::Run, state.head.run.clone());
+            let text = unanswered(asked);
+            Some(fact(NoticeReason::Expired, about, step_of(asked), text))
+        }
         Event::Paused {
             missing: Some(missing),
             ..
@@ -117,6 +124,23 @@ fn of_event(
         }
         _ => None,
     }
+}
+
+/// The step that asks, of a question of the plan.
+fn step_of(asked: &Question) -> Option<&str> {
+    match &asked.purpose {
+        QuestionPurpose::Step { step } => Some(step),
+        _ => None,
+    }
+}
+
+fn unanswered(asked: &Question) -> String {
+    let default = asked.expires.as_ref().and_then(|e| e.default.as_ref());
+    let then = match default {
+        Some(default) => format!("its default {} was taken", canonical(default)),
+        None => "its step failed".to_owned(),
+    };
+    format!("nobody answered in time, and {then}: {}", asked.text)
 }
 
 fn doubt(seq: u64, slot: &Slot) -> NoticeFact {

@@ -198,6 +198,7 @@ answer: "${ steps.whose.output }"
 #[test]
 fn a_question_that_lapsed_goes_on_by_its_default_without_anybody() {
     let place = Workplace::new();
+    super::notify::tell(&place, "on = [\"expired\"]");
     place.write("plan.yaml", LAPSES);
     let shown = place.run(&["show", "plan.yaml"]).exits(0);
     insta::assert_snapshot!(shown.stdout, @r#"
@@ -253,6 +254,20 @@ fn a_question_that_lapsed_goes_on_by_its_default_without_anybody() {
     signal(&worker, "-TERM");
     let worked = Ran::new(&worker.wait_with_output().unwrap(), &place.path(""));
     assert_eq!(worked.code, Some(0), "{worked}");
+    let told = super::notify::told(&place);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(
+        (
+            &told[0]["type"],
+            &told[0]["data"]["step"],
+            &told[0]["data"]["text"]
+        ),
+        (
+            &"provost.expired".into(),
+            &"whose".into(),
+            &"nobody answered in time, and its default \"grace\" was taken: Whose orders?".into()
+        )
+    );
     let trace = place.run(&["trace", &run, "--planning"]).exits(0);
     assert!(
         trace

@@ -132,6 +132,14 @@ fn comes_to(
     spot: &Spot<'_>,
 ) -> Result<bool, Stop> {
     let Some(step) = spot.step.and_then(|number| setting.plan.steps.get(number)) else {
+        // Only a run whose proofs hold gives its answer.
+        let proofs = setting.plan.success.iter().map(|proof| &proof.check);
+        let proofs = proofs.filter(|_| spot.place.starts_with("answer"));
+        for proof in proofs {
+            if !evaluator.proof(proof)? {
+                return Ok(false);
+            }
+        }
         // A claim's text is made only where its guard holds.
         return match claim(setting, spot).and_then(|claim| claim.when.as_ref()) {
             Some(when) => evaluator.guard(when),

@@ -13,22 +13,22 @@ use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::label::{Integrity, Label};
 use provost_plan::plan::read::read_plan;
-use provost_plan::plan::{Criterion, Goal, Limits, Plan, StepKind};
+use provost_plan::plan::{CallRole, Criterion, Goal, Limits, Plan, StepKind};
 use provost_plan::policy::{
     DEFAULT_POLICY, Decision, People, Policy, Principal, PrincipalKind, SOLO_POLICY, Verdict,
 };
 use provost_plan::source::{Source, Span};
 
 use super::absent::{SURELY, is_sure_by_more};
-use super::effects::may_exclude;
 use super::plans::{self, Drawn};
 use super::verdicts::EXTRA;
-use super::{Answers, Setting, Tag, Trust, Word, judge, place_of, refs};
+use super::{Answers, Setting, Tag, Trust, Word, judge, labelled, place_of, refs};
 
 /// The codes that are compared.
-pub const CODES: [&str; 21] = [
-    "R101", "R102", "R103", "R104", "R105", "R106", "R107", "R113", "E301", "E302", "E303", "E304",
-    "E305", "E311", "F401", "F402", "F403", "T212", "V601", "V602", "V603",
+pub const CODES: [&str; 27] = [
+    "R101", "R102", "R103", "R104", "R105", "R106", "R107", "R113", "R119", "E301", "E302", "E303",
+    "E304", "E305", "E307", "E309", "E311", "F401", "F402", "F403", "T211", "T212", "B509", "B510",
+    "V601", "V602", "V603",
 ];
 
 /// What plans are checked under.
@@ -44,9 +44,6 @@ pub struct Bench {
 pub struct Excused {
     /// Reads that the check wants guarded though a guard, followed further, makes them sure.
     pub cautious: usize,
-    /// What hangs on rules that are not read a second time: which guards exclude each other, and
-    /// that only a run whose proofs hold gives its answer.
-    pub unread: usize,
 }
 
 /// What came of one plan.
@@ -292,6 +289,16 @@ fn translated(setting: &Setting<'_>, checked: &Checked, dead: &BTreeSet<Span>) -
                 .labels
                 .insert((place.clone(), name.clone()), tag(label));
         }
+        let beside = [
+            (CallRole::Confirm, &record.confirm),
+            (CallRole::Undo, &record.undo),
+        ];
+        for (role, call) in beside {
+            for (name, label) in call.iter().flat_map(|call| &call.labels) {
+                let named = (place.clone(), labelled(role, name));
+                answers.labels.insert(named, tag(label));
+            }
+        }
         answers.controls.insert(place.clone(), tag(&record.control));
         if let Some(verdict) = &record.verdict {
             answers.verdicts.insert(place, word(verdict));
@@ -362,7 +369,7 @@ fn place(setting: &Setting<'_>, code: &str, span: Span) -> String {
             let found = entries.iter().find(|(_, value)| holds(value.span(), span));
             found.map_or(place.clone(), |(name, _)| format!("{place}.{}", &**name))
         }
-        "R102" | "R105" | "R106" | "R107" => {
+        "R102" | "R105" | "R106" | "R107" | "T211" => {
             if step.needs.iter().any(|need| holds(need.span, span)) {
                 return format!("{place}.needs");
             }
@@ -413,22 +420,16 @@ fn differences(
     let mut excused = Excused::default();
     let mut only = |who: &str, a: &Answers, b: &Answers| {
         for (code, place) in a.findings.difference(&b.findings) {
-            let unasked = matches!(&**code, "V601" | "V602") && faulty.contains(place);
+            let unasked = matches!(&**code, "V601" | "V602" | "E307") && faulty.contains(place);
             // What is never there has no label.
             let nothing = errors.contains("T204") && !code.starts_with(['R', 'E']);
             // A guard that names no step says nothing that both could follow.
-            let vague = code == "R106" && who == "the check" && has("R102");
+            let follows = matches!(&**code, "R106" | "E304" | "B509");
+            let vague = follows && who == "the check" && has("R102");
             if compared(code, has) && !given_up(place) && !unasked && !vague && !nothing {
-                let has_proofs = !setting.plan.success.is_empty();
                 match (&**code, who) {
                     ("R106", "the check") if is_sure_by_more(setting, place) => {
                         excused.cautious += 1;
-                    }
-                    ("E304", "the second reading") if may_exclude(setting, place) => {
-                        excused.unread += 1;
-                    }
-                    ("R106", "the second reading") if has_proofs && place.starts_with("answer") => {
-                        excused.unread += 1;
                     }
                     _ => all.push(format!("{code} at {place}: only {who} finds it")),
                 }

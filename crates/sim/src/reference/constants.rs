@@ -57,11 +57,11 @@ fn known_text(setting: &Setting<'_>, template: &Template) -> Option<Value> {
         return None;
     }
     if let Some(whole) = template.whole() {
-        return value(setting, whole.ast());
+        return value(setting, None, whole.ast());
     }
     let part = |part: &Part| match part {
         Part::Text(text) => Some(text.clone()),
-        Part::Expr(expression) => Some(print(&value(setting, expression.ast())?)),
+        Part::Expr(expression) => Some(print(&value(setting, None, expression.ast())?)),
     };
     let parts: Option<Vec<String>> = template.parts().iter().map(part).collect();
     parts.map(|parts| json!(parts.concat()))
@@ -79,9 +79,14 @@ fn print(value: &Value) -> String {
     }
 }
 
-/// The value of an expression without steps; none for what the generator never writes.
-fn value(setting: &Setting<'_>, expr: &Expr) -> Option<Value> {
-    let of = |expr: &Expr| value(setting, expr);
+/// An item of a list that is known, and its position.
+pub type At<'a> = (&'a Value, usize);
+
+/// The value of an expression without steps, for an item where there is one; none for what the
+/// generator never writes.
+#[must_use]
+pub fn value(setting: &Setting<'_>, at: Option<At<'_>>, expr: &Expr) -> Option<Value> {
+    let of = |expr: &Expr| value(setting, at, expr);
     let truth = |expr: &Expr| of(expr)?.as_bool();
     match &expr.kind {
         ExprKind::Null => Some(Value::Null),
@@ -94,6 +99,8 @@ fn value(setting: &Setting<'_>, expr: &Expr) -> Option<Value> {
             let map: Option<Map<_, _>> = entries.iter().map(|(k, v)| entry((k, v))).collect();
             map.map(Value::Object)
         }
+        ExprKind::Root(Root::Item) => Some(at?.0.clone()),
+        ExprKind::Root(Root::Index) => Some(json!(at?.1)),
         ExprKind::Path(base, accesses) => match (&base.kind, accesses.as_slice()) {
             (ExprKind::Root(Root::Params), [Access::Field(name)]) => {
                 setting.params.get(name).cloned()

@@ -8,6 +8,7 @@ use provost_plan::plan::{Step, StepKind};
 use serde_json::{Map, Value, json};
 
 use super::constants::{Sent, known, sent};
+use super::exclusive::exclude;
 use super::refs::is_after;
 use super::{Answers, Setting, place_of};
 
@@ -26,10 +27,11 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
         if polls.is_some_and(|until| changes(operation) || until.at_most < until.every) {
             answers.find("E311", place.clone());
         }
+        beside(setting, (number, step), operation, answers);
         if !changes(operation) {
             continue;
         }
-        if step.accept.is_empty() {
+        if step.accept.is_empty() && step.confirm.is_none() {
             answers.find("E302", place.clone());
         }
         if operation.idempotency == Idempotency::None {
@@ -51,6 +53,31 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
                     answers,
                 );
             }
+        }
+    }
+}
+
+/// What is wrong with the read that proves a write, and the call that takes it back.
+fn beside(
+    setting: &Setting<'_>,
+    (number, step): (usize, &Step),
+    operation: &Operation,
+    answers: &mut Answers,
+) {
+    let place = place_of(number, step);
+    let called = |tool: &str| setting.operations.get(tool);
+    if let Some(confirm) = &step.confirm {
+        let read = called(&confirm.tool.value);
+        if !changes(operation) || read.is_some_and(|read| read.effect != Effect::Read) {
+            answers.find("E307", place.clone());
+        }
+    }
+    if let Some(undo) = &step.undo {
+        let undoing = called(&undo.tool.value);
+        let again = step.value.get("args") == step.value.pointer("/undo/args");
+        let is_vain = |by: &Operation| !changes(by) || (by.name == operation.name && again);
+        if !changes(operation) || undoing.is_some_and(is_vain) {
+            answers.find("E309", place);
         }
     }
 }
@@ -160,27 +187,26 @@ fn pair(
         return;
     }
     let ordered = is_after(setting, number, earlier) || is_after(setting, earlier, number);
-    if !ordered && !surely_apart(setting, first, second, operation) {
-        answers.find("E304", place_of(number, second));
+    if ordered || surely_apart(setting, first, second, operation) {
+        return;
+    }
+    match exclude(setting, first, second) {
+        Some(true) => answers.apart += 1,
+        Some(false) => answers.find("E304", place_of(number, second)),
+        None => answers.find("given up", place_of(number, second)),
     }
 }
 
-/// Whether guards may keep a step and every other one of its operation from running in one run: how
-/// far they exclude each other is not read a second time.
+/// Whether the guards of two steps exclude each other; none if that is too much to look at.
 #[must_use]
-pub fn may_exclude(setting: &Setting<'_>, place: &str) -> bool {
-    let steps = setting.plan.steps.iter().enumerate();
-    let (mut own, others): (Vec<_>, Vec<_>) =
-        steps.partition(|(number, step)| place_of(*number, step) == place);
-    own.pop().is_some_and(|(_, step)| {
-        let tool = step.tool().map(|tool| &tool.value);
-        let of_tool = |(_, other): &(usize, &Step)| other.tool().map(|tool| &tool.value) == tool;
-        let mut same = others.iter().filter(|other| of_tool(other));
-        step.when.is_some() || same.any(|(_, other)| other.when.is_some())
-    })
+pub fn are_apart(setting: &Setting<'_>, one: usize, two: usize) -> Option<bool> {
+    let step = |number: usize| setting.plan.steps.get(number);
+    exclude(setting, step(one)?, step(two)?)
 }
 
-fn args(step: &Step) -> Option<&ArgTree> {
+/// The arguments of a step's own call.
+#[must_use]
+pub fn args(step: &Step) -> Option<&ArgTree> {
     match &step.kind {
         StepKind::Tool { args, .. } => Some(args),
         StepKind::Question { .. } | StepKind::Subgoal(_) | StepKind::Assertion(_) => None,

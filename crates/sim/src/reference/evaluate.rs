@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::expr::tree::{Access, Expr, ExprKind, Function, Walk, WalkKind};
 use provost_plan::expr::{Root, Template};
-use provost_plan::plan::{Step, StepKind};
 use provost_plan::source::Span;
 use serde_json::{Value as Json, json};
 
@@ -94,6 +93,8 @@ pub struct Evaluator<'a> {
     apart: bool,
     /// The steps that ran because the place stands under the same condition.
     ran: BTreeSet<String>,
+    /// Whether a proof is being looked at.
+    proving: bool,
 }
 
 impl<'a> Evaluator<'a> {
@@ -121,6 +122,7 @@ impl<'a> Evaluator<'a> {
             case: None,
             apart: false,
             ran: BTreeSet::new(),
+            proving: false,
         }
     }
 
@@ -172,6 +174,18 @@ impl<'a> Evaluator<'a> {
             return Ok(false);
         };
         Ok(self.truth(whole.ast())? == Value::Bool(true))
+    }
+
+    /// Whether a proof holds, as far as that says how steps ended: nothing is taken from it about
+    /// one that may be skipped, nor about what is in an output.
+    ///
+    /// # Errors
+    /// [`Stop`] if something is not chosen yet.
+    pub fn proof(&mut self, template: &Template) -> Result<bool, Stop> {
+        self.proving = true;
+        let holds = self.guard(template);
+        self.proving = false;
+        holds
     }
 
     /// The list of a `for_each`. That it has an item is no guard for what is read of it elsewhere,
@@ -328,6 +342,7 @@ impl<'a> Evaluator<'a> {
             }
             ExprKind::Root(Root::Item) => self.item.clone().unwrap_or(Value::Unknown),
             ExprKind::Root(Root::Output) => self.own_output(),
+            ExprKind::Root(Root::Read) => self.read_back(),
             ExprKind::Root(_) => Value::Unknown,
             ExprKind::Var(variable) => {
                 let mut bound = self.variables.iter().rev();
@@ -351,6 +366,9 @@ impl<'a> Evaluator<'a> {
             return Ok(Value::Unknown);
         };
         let is_self = self.here == Some(number);
+        if self.proving && (field != "status" || step.when.is_some()) {
+            return Ok(Value::Unknown);
+        }
         match field.as_str() {
             "status" if is_self => Ok(Value::Unknown),
             "status" => Ok(Value::Status(self.status(step)?)),
@@ -358,7 +376,7 @@ impl<'a> Evaluator<'a> {
             "output" if !self.has_output(step)? => Ok(self.missing()),
             "output" => Ok(Value::Part {
                 key: format!("output {id}"),
-                schema: output_schema(setting, step, false),
+                schema: schemas::of_output(setting, step),
             }),
             "error" if self.status(step)? != "failed" => Ok(self.missing()),
             _ => Ok(Value::Unknown),
@@ -373,7 +391,20 @@ impl<'a> Evaluator<'a> {
                 Some(step) => format!("output {}", step.id.value),
                 None => "own output".to_owned(),
             },
-            schema: step.and_then(|step| output_schema(setting, step, true)),
+            schema: step.and_then(|step| schemas::of_call(setting, step)),
+        }
+    }
+
+    /// What the read that proves the step gave.
+    fn read_back(&self) -> Value {
+        let setting = self.setting;
+        let step = self.here.and_then(|number| setting.plan.steps.get(number));
+        let confirm = step.and_then(|step| step.confirm.as_ref());
+        let read = confirm.and_then(|confirm| setting.operations.get(&confirm.tool.value));
+        let schema = read.and_then(|read| read.output.as_ref());
+        Value::Part {
+            key: "read".to_owned(),
+            schema: schema.map(|schema| schema.value().clone()),
         }
     }
 
@@ -552,23 +583,4 @@ impl<'a> Evaluator<'a> {
             _ => self.truth(&walk.body),
         }
     }
-}
-
-/// The schema of a step's output: for a `for_each` a list, unless one item's is asked for.
-fn output_schema(setting: &Setting<'_>, step: &Step, of_item: bool) -> Option<Json> {
-    let own = match &step.kind {
-        StepKind::Question { answer, .. } => Some(answer.value().clone()),
-        StepKind::Subgoal(subgoal) => Some(subgoal.output.value().clone()),
-        StepKind::Assertion(assertion) => Some(assertion.output.value().clone()),
-        StepKind::Tool { .. } => {
-            let declared = setting.operation(step).and_then(|op| op.output.as_ref());
-            declared
-                .or(step.expect.as_ref())
-                .map(|schema| schema.value().clone())
-        }
-    };
-    if step.for_each.is_some() && !of_item {
-        return Some(schemas::list_of(own));
-    }
-    own
 }

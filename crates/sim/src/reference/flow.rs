@@ -6,10 +6,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_plan::catalog::Effect;
+use provost_plan::catalog::{Effect, Operation};
 use provost_plan::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
 use provost_plan::expr::{ArgTree, Part, Root, Template};
-use provost_plan::plan::{Step, StepKind};
+use provost_plan::plan::{CallRole, Step, StepKind};
 use serde_json::Value;
 
 use super::{Answers, Setting, Tag, Trust, place_of, refs, schemas};
@@ -48,21 +48,10 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
             }
             StepKind::Subgoal(_) | StepKind::Assertion(_) => continue,
         };
-        let operation = setting.operation(step);
-        let keeps = operation.is_some_and(|op| op.accepts_secrets);
-        let effect = operation.map_or(Effect::Destructive, |op| op.effect);
-        for (name, value) in args.entries() {
-            let tag = flow.tree(value);
-            answers
-                .labels
-                .insert((place.clone(), name.to_string()), tag);
-            let is_content = operation.is_some_and(|op| op.content.contains(&**name));
-            // A secret there is an error, beside which the rest does not count.
-            if tag.secret && !keeps {
-                answers.find("F403", format!("{place}.{}", &**name));
-            } else if effect != Effect::Read && !is_content && tag.trust != Trust::Trusted {
-                answers.find("F401", format!("{place}.{}", &**name));
-            }
+        let _ = args;
+        for (role, tool, args) in step.calls() {
+            let operation = setting.operations.get(&tool.value);
+            calls(&flow, (&place, role), args, operation, answers);
         }
     }
     let flow = Flow::new(setting, &controls, None);
@@ -70,6 +59,35 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
     for spot in spots.filter(|spot| spot.place.starts_with("answer")) {
         if flow.template(spot.template).secret {
             answers.find("F403", spot.place);
+        }
+    }
+}
+
+/// Labels the arguments of a call, and finds those that must not be given.
+fn calls(
+    flow: &Flow<'_>,
+    (place, role): (&str, CallRole),
+    args: &ArgTree,
+    operation: Option<&Operation>,
+    answers: &mut Answers,
+) {
+    let keeps = operation.is_some_and(|op| op.accepts_secrets);
+    let effect = operation.map_or(Effect::Destructive, |op| op.effect);
+    for (name, value) in args.entries() {
+        let tag = flow.tree(value);
+        let named = super::labelled(role, name);
+        // What stands beside the call of the step is placed at the step.
+        let at = match role {
+            CallRole::Own => format!("{place}.{}", &**name),
+            CallRole::Confirm | CallRole::Undo => place.to_owned(),
+        };
+        answers.labels.insert((place.to_owned(), named), tag);
+        let is_content = operation.is_some_and(|op| op.content.contains(&**name));
+        // A secret there is an error, beside which the rest does not count.
+        if tag.secret && !keeps {
+            answers.find("F403", at);
+        } else if effect != Effect::Read && !is_content && tag.trust != Trust::Trusted {
+            answers.find("F401", at);
         }
     }
 }
@@ -375,6 +393,11 @@ impl<'a> Flow<'a> {
             }
             ExprKind::Root(Root::Item) => self.each().map_or(Made::Flat(Tag::TRUSTED), Made::item),
             ExprKind::Root(Root::Index) => Made::Flat(self.index_of_each()),
+            ExprKind::Root(Root::Output) => self.own_output(),
+            ExprKind::Root(Root::Read) => Made::Flat(Tag {
+                trust: Trust::Text,
+                secret: false,
+            }),
             ExprKind::Root(_) => Made::Flat(Tag::TRUSTED),
             ExprKind::Var(variable) => {
                 let mut found = bound.iter().rev();
@@ -422,9 +445,19 @@ impl<'a> Flow<'a> {
             trust: if vouched { Trust::Trusted } else { trust },
             secret: false,
         };
+        // What was read back decides whether it succeeded.
+        let confirm = step.confirm.as_ref();
+        let proven = confirm.is_none_or(|confirm| {
+            let read = self.setting.operations.get(&confirm.tool.value);
+            read.is_some_and(|read| read.trusted)
+        });
         match field {
             Some(Access::Field(name)) if name == "status" => {
-                Made::Flat(control.worse(untrusted(Trust::Data)))
+                let unproven = Tag {
+                    trust: if proven { Trust::Trusted } else { Trust::Data },
+                    secret: false,
+                };
+                Made::Flat(control.worse(untrusted(Trust::Data)).worse(unproven))
             }
             Some(Access::Field(name)) if name == "output" => {
                 let secret = Tag {
@@ -447,6 +480,20 @@ impl<'a> Flow<'a> {
                 };
                 Made::Flat(control.worse(error))
             }
+        }
+    }
+
+    /// What the call of its own step came back with, for one item.
+    fn own_output(&self) -> Made {
+        let own = self.here.and_then(|at| self.setting.plan.steps.get(at));
+        let Some(own) = own else {
+            return Made::Flat(Tag::TRUSTED);
+        };
+        let output = Access::Field("output".to_owned());
+        let made = self.step(&own.id.value, Some(&output));
+        match own.for_each {
+            Some(_) => made.item(),
+            None => made,
         }
     }
 

@@ -64,6 +64,10 @@ pub(crate) struct Generator<'a> {
     pub asserted: Vec<(String, Option<String>)>,
     /// The operation and the arguments of the step before.
     pub last: Option<(&'static str, String)>,
+    /// The guard of the step before.
+    pub last_when: Option<String>,
+    /// A part of the step's own output, where that is in scope.
+    pub own_output: Option<String>,
 }
 
 /// What a `for_each` walks.
@@ -88,6 +92,8 @@ pub fn draw(seed: u64, operations: &BTreeMap<String, Operation>) -> Drawn {
         in_item: None,
         asserted: Vec::new(),
         last: None,
+        last_when: None,
+        own_output: None,
     };
     let trust = |rng: &mut Rng| match rng.between(0, 19) {
         0 => Trust::Data,
@@ -115,6 +121,7 @@ impl Generator<'_> {
             let step = self.step(number);
             text.push_str(&step);
         }
+        self.limits(&mut text);
         let proofs = self.rng.between(1, 2);
         text.push_str("success:\n");
         for _ in 0..proofs {
@@ -140,6 +147,17 @@ impl Generator<'_> {
             text.push_str(&claim);
         }
         text
+    }
+
+    fn limits(&mut self, text: &mut String) {
+        if self.rng.permille(220) {
+            let name = match self.mistake(60) {
+                true => "spend",
+                false => self.rng.pick(&["spent", "posted"]),
+            };
+            let most = self.rng.pick(&["40", "500", "900", "2000", "9000"]);
+            let _ = writeln!(text, "limits: {{ values: {{ {name}: {most} }} }}");
+        }
     }
 
     fn claim(&mut self) -> String {
@@ -200,6 +218,10 @@ impl Generator<'_> {
             None if self.rng.permille(200) => {
                 self.rng.pick(&["ledger.post", "notes.add", "vault.read"])
             }
+            None if self.rng.permille(180) => {
+                let counting = ["rates.get", "card.charge", "card.refund", "desk.trade"];
+                self.rng.pick(&counting)
+            }
             None => self.rng.pick(&catalog::names()),
         };
         let shown = if self.mistake(30) {
@@ -210,11 +232,19 @@ impl Generator<'_> {
         let _ = writeln!(text, "    tool: {shown}");
         self.role(name, &mut text);
         let mut guarded = self.order(&mut text);
-        let has_when = !self.steps.is_empty() && self.rng.permille(380);
+        let beside = self.last_when.take().filter(|_| again.is_some());
+        let has_when = match &beside {
+            Some(_) => self.rng.permille(800),
+            None => !self.steps.is_empty() && self.rng.permille(380),
+        };
         if has_when {
-            let (when, step) = self.guard();
+            let (when, step) = match beside {
+                Some(other) if self.rng.permille(800) => (self.beside(&other), None),
+                _ => self.guard(),
+            };
             guarded = step.or(guarded);
             let _ = writeln!(text, "    when: {}", whole(&when));
+            self.last_when = Some(when);
         }
         let is_list = self.for_each(&mut text);
         let goes_on = self.rng.permille(120);
@@ -228,6 +258,9 @@ impl Generator<'_> {
             };
             text.push_str(&args);
             self.caution(&operation, &mut text);
+            if !operation.effect.is_read() || self.mistake(40) {
+                self.side_calls(&operation, &args, &mut text);
+            }
             self.last = Some((name, args));
         }
         self.in_item = None;
@@ -389,11 +422,16 @@ impl Generator<'_> {
 
     fn argument(&mut self, field: &Value, guarded: Option<&str>) -> String {
         let is = |word: &str| field.get("type") == Some(&json!(word));
-        if field.get("enum").is_some() {
+        if let Some(words) = field.get("enum").and_then(Value::as_array) {
+            let words: Vec<&str> = words.iter().filter_map(Value::as_str).collect();
+            let (one, two) = (self.rng.pick(&words), self.rng.pick(&words));
             return match self.rng.between(0, 3) {
-                0 => whole(&format!("{} ? 'low' : 'high'", self.condition(1))),
-                _ => "high".to_owned(),
+                0 => whole(&format!("{} ? '{one}' : '{two}'", self.condition(1))),
+                _ => one.to_owned(),
             };
+        }
+        if field.get("x-unit").is_some() && self.rng.permille(700) {
+            return whole(&self.money(2));
         }
         if is("integer") {
             return match self.rng.between(0, 5) {
@@ -404,6 +442,11 @@ impl Generator<'_> {
         }
         if is("object") {
             return "{ a: 1 }".to_owned();
+        }
+        if let Some(output) = self.own_output.clone()
+            && self.rng.permille(400)
+        {
+            return whole(&output);
         }
         match self.rng.between(0, 9) {
             0..=3 => {
@@ -419,6 +462,69 @@ impl Generator<'_> {
             }
             _ => whole(&self.text(2)),
         }
+    }
+
+    /// The read that proves a write, and the call that takes it back.
+    fn side_calls(&mut self, operation: &Operation, own: &str, text: &mut String) {
+        let fields = operation.output.as_ref().map(|output| output.value());
+        let fields = fields.and_then(|output| output.get("properties")?.as_object());
+        let first = fields.and_then(|fields| fields.keys().next());
+        let output = first.map(|name| format!("string(output.{name})"));
+        if self.rng.permille(150) {
+            let reads = [
+                "tickets.count",
+                "config.sla",
+                "metrics.latency",
+                "rates.get",
+            ];
+            let tool = match self.mistake(120) {
+                true => self.rng.pick(&["db.update", "web.fetch", "tickets.list"]),
+                false => self.rng.pick(&reads),
+            };
+            self.own_output.clone_from(&output);
+            let args = self.side_args(tool);
+            self.own_output = None;
+            let accept = match self.operations.get(tool) {
+                Some(read) if !self.mistake(150) => {
+                    let accept = self.acceptance(read);
+                    accept.replace("output.", "read.")
+                }
+                _ => "read.peak > 3 && read.total > 1".to_owned(),
+            };
+            let accept = whole(&accept);
+            let call = format!("tool: {tool}, args: {args}, accept: [{accept}]");
+            let _ = writeln!(text, "    confirm: {{ {call} }}");
+        }
+        if self.rng.permille(130) {
+            let is_other = |name: &&str| {
+                let other = self.operations.get(*name);
+                let changes = other.is_some_and(|op| !op.effect.is_read() && op.values.is_empty());
+                changes && name.split('.').next() != Some(operation.server())
+            };
+            let others: Vec<&str> = catalog::names().into_iter().filter(is_other).collect();
+            let (tool, args) = if operation.values.is_empty() && self.mistake(80) {
+                let own = own.trim().strip_prefix("args: ").unwrap_or("{}");
+                (operation.name.clone(), own.to_owned())
+            } else {
+                let tool = match self.mistake(100) {
+                    true => "tickets.count",
+                    false => self.rng.pick(&others),
+                };
+                self.own_output = output;
+                let args = self.side_args(tool);
+                self.own_output = None;
+                (tool.to_owned(), args)
+            };
+            let _ = writeln!(text, "    undo: {{ tool: {tool}, args: {args} }}");
+        }
+    }
+
+    fn side_args(&mut self, tool: &str) -> String {
+        let operation = self.operations.get(tool).cloned();
+        let args = operation.map(|operation| self.arguments(&operation, None));
+        let args = args.unwrap_or_default();
+        let args = args.trim().strip_prefix("args: ").unwrap_or("{}");
+        args.to_owned()
     }
 
     fn caution(&mut self, operation: &Operation, text: &mut String) {

@@ -33,7 +33,10 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
 fn steps(setting: &Setting<'_>, answers: &mut Answers) {
     for (number, step) in setting.plan.steps.iter().enumerate() {
         let place = place_of(number, step);
-        if step.tool().is_some() && setting.operation(step).is_none() {
+        if step
+            .tools()
+            .any(|tool| !setting.operations.contains_key(&tool.value))
+        {
             answers.find("R101", place.clone());
         }
         if setting
@@ -87,22 +90,33 @@ fn names(setting: &Setting<'_>, spot: &Spot<'_>, expr: &Expr, answers: &mut Answ
 
 /// Whether it is asked over what the call of its step came back with.
 fn looks_at_output(spot: &Spot<'_>) -> bool {
-    let fields = [Field::Until, Field::Accept(CallRole::Own)];
+    let fields = [
+        Field::Until,
+        Field::Accept(CallRole::Own),
+        Field::Args(CallRole::Confirm),
+        Field::Accept(CallRole::Confirm),
+        Field::Args(CallRole::Undo),
+    ];
     spot.field.is_some_and(|field| fields.contains(&field))
 }
 
-/// `output` belongs to `until` and `accept`; `item` and `index` to what is done for each item, so
+/// `output` belongs to `until`, `accept`, `confirm` and `undo`, `read` to the acceptance of what
+/// was read back; `item` and `index` to what is done for each item, so
 /// neither to the list nor to the guard that stands before it.
 fn in_scope(setting: &Setting<'_>, spot: &Spot<'_>, root: &Root) -> bool {
     let step = spot.step.and_then(|number| setting.plan.steps.get(number));
     match root {
         Root::Output => looks_at_output(spot),
+        Root::Read => spot.field == Some(Field::Accept(CallRole::Confirm)),
         Root::Item | Root::Index => {
             let walks = step.is_some_and(|step| step.for_each.is_some());
             let each = [
                 Some(Field::Args(CallRole::Own)),
                 Some(Field::Until),
                 Some(Field::Accept(CallRole::Own)),
+                Some(Field::Args(CallRole::Confirm)),
+                Some(Field::Accept(CallRole::Confirm)),
+                Some(Field::Args(CallRole::Undo)),
                 Some(Field::Question),
             ];
             walks && each.contains(&spot.field)

@@ -2,9 +2,10 @@
 //!
 //! Owns the way down a schema, what may be absent or null in it, and which values it closes.
 
+use provost_plan::plan::{Step, StepKind};
 use serde_json::{Map, Value, json};
 
-use super::Trust;
+use super::{Setting, Trust};
 
 /// The schema of a list of values of this schema.
 #[must_use]
@@ -18,6 +19,39 @@ fn types(schema: &Value) -> Vec<&str> {
         Some(Value::Array(words)) => words.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     }
+}
+
+/// The one kind of value that fits beside null.
+#[must_use]
+pub fn kind(schema: &Value) -> Option<&str> {
+    let mut words = types(schema).into_iter().filter(|word| *word != "null");
+    let first = words.next();
+    first.filter(|_| words.next().is_none())
+}
+
+/// The schema of the output of a step, as those read it that wait for it.
+#[must_use]
+pub fn of_output(setting: &Setting<'_>, step: &Step) -> Option<Value> {
+    let own = of_call(setting, step);
+    match step.for_each {
+        Some(_) => Some(list_of(own)),
+        None => own,
+    }
+}
+
+/// The schema of what one call of a step gives.
+#[must_use]
+pub fn of_call(setting: &Setting<'_>, step: &Step) -> Option<Value> {
+    let schema = match &step.kind {
+        StepKind::Question { answer, .. } => Some(answer),
+        StepKind::Subgoal(subgoal) => Some(&subgoal.output),
+        StepKind::Assertion(assertion) => Some(&assertion.output),
+        StepKind::Tool { .. } => {
+            let declared = setting.operation(step).and_then(|op| op.output.as_ref());
+            declared.or(step.expect.as_ref())
+        }
+    };
+    schema.map(|schema| schema.value().clone())
 }
 
 /// Whether null fits.

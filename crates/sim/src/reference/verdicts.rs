@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use provost_plan::catalog::{Effect, Operation};
 use provost_plan::expr::tree::{Access, Expr, ExprKind};
 use provost_plan::expr::{ArgTree, Root};
-use provost_plan::plan::{CallRole, Field, Step, StepKind};
+use provost_plan::plan::{CallRole, Field, Step};
 use serde_json::Value;
 
 use super::constants::{Sent, sent};
-use super::{Answers, Setting, Tag, Trust, Word, place_of, refs};
+use super::{Answers, Setting, Tag, Trust, Word, labelled, place_of, refs, sums};
 
 /// The policies beside the default ones.
 pub const EXTRA: &str = r#"
@@ -40,6 +40,10 @@ when { !resource.attended && context.args has note && context.args.note == "eve"
 @id("whole-list")
 forbid (principal, action == Action::"tickets.list", resource)
 when { !resource.attended && !(context.args has limit) };
+
+@id("posted-in-all")
+forbid (principal, action == Action::"ledger.post", resource)
+unless { resource.attended || context.total has posted && context.total.posted <= 800 };
 "#;
 
 /// Whether something holds.
@@ -59,48 +63,85 @@ impl From<bool> for Holds {
 /// Says policy's word on every step.
 pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
     for (number, step) in setting.plan.steps.iter().enumerate() {
-        if let Some(operation) = setting.operation(step) {
-            let word = word(setting, answers, number, step, operation);
-            answers.verdicts.insert(place_of(number, step), word);
+        // Policy is asked about a step whose own tool is known.
+        if setting.operation(step).is_none() {
+            continue;
+        }
+        for (role, tool, args) in step.calls() {
+            let Some(operation) = setting.operations.get(&tool.value) else {
+                continue;
+            };
+            let call = Call {
+                number,
+                step,
+                role,
+                args,
+                operation,
+            };
+            let word = word(setting, answers, &call);
+            let place = place_of(number, step);
+            match (role, word) {
+                (CallRole::Own, word) => _ = answers.verdicts.insert(place, word),
+                (_, Word::Permit) => {}
+                (_, Word::Forbid) => answers.find("V601", place),
+                // A read that proves a write is made by itself.
+                (CallRole::Confirm, _) => answers.find("E307", place),
+                (CallRole::Undo, _) => answers.find("V602", place),
+            }
         }
     }
 }
 
-fn word(
-    setting: &Setting<'_>,
-    answers: &Answers,
+/// A call of a step, its own or one beside.
+struct Call<'a> {
     number: usize,
-    step: &Step,
-    operation: &Operation,
-) -> Word {
-    let place = place_of(number, step);
+    step: &'a Step,
+    role: CallRole,
+    args: &'a ArgTree,
+    operation: &'a Operation,
+}
+
+fn word(setting: &Setting<'_>, answers: &Answers, call: &Call<'_>) -> Word {
+    let Call {
+        step,
+        operation,
+        role,
+        ..
+    } = *call;
+    let place = place_of(call.number, step);
     let control = answers
         .controls
         .get(&place)
         .copied()
         .unwrap_or(Tag::TRUSTED);
-    let labels = answers.labels.iter().filter(|((of, _), _)| *of == place);
-    let sink = labels
-        .filter(|((_, name), _)| !operation.content.contains(name))
-        .any(|(_, tag)| tag.trust != Trust::Trusted);
-    let asks = asks(operation, sink, control.trust == Trust::Text, step);
-    let unvalidated = operation.effect == Effect::External && reads_unaccepted(setting, number);
+    let sink = call.args.entries().iter().any(|(name, _)| {
+        let label = answers.labels.get(&(place.clone(), labelled(role, name)));
+        let untrusted = label.is_some_and(|tag| tag.trust != Trust::Trusted);
+        untrusted && !operation.content.contains(&**name)
+    });
+    let asks = asks(operation, sink, control.trust == Trust::Text)
+        || (step.approval_required && role != CallRole::Confirm);
+    let unvalidated =
+        operation.effect == Effect::External && reads_unaccepted(setting, call.number, role);
     let rules = [
-        amount_over(setting, step, operation, 500),
-        amount_over(setting, step, operation, 10_000),
-        reaches_eve(setting, step, operation),
-        says_eve(setting, step, operation),
-        lists_all(setting, step, operation),
-        carries_free_keys(setting, step, operation),
+        amount_over(setting, call, 500),
+        amount_over(setting, call, 10_000),
+        reaches_eve(setting, call),
+        says_eve(setting, call),
+        lists_all(setting, call),
+        carries_free_keys(setting, call),
+        posts_much(setting, operation),
     ];
     let mut words = BTreeSet::new();
-    for [large, huge, eve, said, all, opaque] in ways(rules) {
+    for [large, huge, eve, said, all, opaque, much] in ways(rules) {
         let forbidden = operation.tags.contains("banned") || huge || eve || unvalidated;
-        words.insert(match (forbidden, asks || large || said || all || opaque) {
-            (true, _) => Word::Forbid,
-            (false, true) => Word::Ask,
-            (false, false) => Word::Permit,
-        });
+        words.insert(
+            match (forbidden, asks || large || said || all || opaque || much) {
+                (true, _) => Word::Forbid,
+                (false, true) => Word::Ask,
+                (false, false) => Word::Permit,
+            },
+        );
     }
     match (words.len(), words.first()) {
         (1, Some(word)) => *word,
@@ -112,7 +153,7 @@ fn word(
 /// have failed.
 ///
 /// Who asks about the status of that list is taken to read it only if it succeeded.
-fn reads_unaccepted(setting: &Setting<'_>, number: usize) -> bool {
+fn reads_unaccepted(setting: &Setting<'_>, number: usize, role: CallRole) -> bool {
     let spots = setting.spots();
     let asserted = refs::surely_asserted(setting, number);
     let own = spots.iter().filter(|spot| {
@@ -125,7 +166,7 @@ fn reads_unaccepted(setting: &Setting<'_>, number: usize) -> bool {
         for expression in spot.template.expressions() {
             reads(expression.ast(), &mut |id, field| match field {
                 "status" => _ = asked.insert(id.to_owned()),
-                _ if spot.field == Some(Field::Args(CallRole::Own)) => {
+                _ if spot.field == Some(Field::Args(role)) => {
                     read.insert((id.to_owned(), field == "error"));
                 }
                 _ => {}
@@ -153,8 +194,8 @@ fn reads(expr: &Expr, found: &mut impl FnMut(&str, &str)) {
     }
 }
 
-/// Whether the default policy, or the step itself, has a person asked.
-fn asks(operation: &Operation, sink: bool, control: bool, step: &Step) -> bool {
+/// Whether the default policy has a person asked.
+fn asks(operation: &Operation, sink: bool, control: bool) -> bool {
     let tagged = |tag: &str| operation.tags.contains(tag);
     let is_read = operation.effect == Effect::Read;
     let by_tag = [
@@ -166,39 +207,29 @@ fn asks(operation: &Operation, sink: bool, control: bool, step: &Step) -> bool {
         "production",
     ];
     let by_effect = matches!(operation.effect, Effect::External | Effect::Destructive);
-    step.approval_required
-        || by_effect
-        || (!is_read && (by_tag.into_iter().any(tagged) || sink || control))
-}
-
-fn args(step: &Step) -> Option<&ArgTree> {
-    match &step.kind {
-        StepKind::Tool { args, .. } => Some(args),
-        StepKind::Question { .. } | StepKind::Subgoal(_) | StepKind::Assertion(_) => None,
-    }
+    by_effect || (!is_read && (by_tag.into_iter().any(tagged) || sink || control))
 }
 
 /// What a call is given as an argument; nothing if the step does not write it.
-fn given(setting: &Setting<'_>, step: &Step, name: &str) -> Sent {
-    let entry = args(step).and_then(|args| args.get(name));
+fn given(setting: &Setting<'_>, call: &Call<'_>, name: &str) -> Sent {
+    let entry = call.args.get(name);
     entry.map_or(Sent::Nothing, |entry| sent(setting, entry))
 }
 
 /// Whether a call that changes something is given an argument whose type lets keys free: of those
 /// no policy sees all, so that a person does.
-fn carries_free_keys(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
-    let fields = operation.input.value().get("properties");
+fn carries_free_keys(setting: &Setting<'_>, call: &Call<'_>) -> Holds {
+    let fields = call.operation.input.value().get("properties");
     let is_free = |name: &str| {
         let field = fields.and_then(|fields| fields.get(name));
         field.is_some_and(|field| {
             field.get("type") == Some(&Value::from("object")) && field.get("properties").is_none()
         })
     };
-    let entries = args(step).map(ArgTree::entries).unwrap_or_default();
-    let free = entries.iter().filter(|(name, _)| is_free(name));
+    let free = call.args.entries().iter().filter(|(name, _)| is_free(name));
     let sent: Vec<Sent> = free.map(|entry| sent(setting, entry)).collect();
     let is_value = |sent: &Sent| matches!(sent, Sent::Value(_));
-    match operation.effect {
+    match call.operation.effect {
         Effect::Read => Holds::No,
         _ if sent.iter().any(is_value) => Holds::Yes,
         _ if sent.contains(&Sent::Later) => Holds::Later,
@@ -206,27 +237,27 @@ fn carries_free_keys(setting: &Setting<'_>, step: &Step, operation: &Operation) 
     }
 }
 
-fn amount_over(setting: &Setting<'_>, step: &Step, operation: &Operation, most: i64) -> Holds {
-    if operation.name != "ledger.post" {
+fn amount_over(setting: &Setting<'_>, call: &Call<'_>, most: i64) -> Holds {
+    if call.operation.name != "ledger.post" {
         return Holds::No;
     }
-    match given(setting, step, "amount") {
+    match given(setting, call, "amount") {
         Sent::Value(value) => value.as_i64().is_some_and(|amount| amount > most).into(),
         Sent::Nothing => Holds::No,
         Sent::Later => Holds::Later,
     }
 }
 
-fn reaches_eve(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
-    match operation.name.as_str() {
-        "notes.add" => is_eve(given(setting, step, "list")),
+fn reaches_eve(setting: &Setting<'_>, call: &Call<'_>) -> Holds {
+    match call.operation.name.as_str() {
+        "notes.add" => is_eve(given(setting, call, "list")),
         _ => Holds::No,
     }
 }
 
-fn says_eve(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
-    match operation.name.as_str() {
-        "tickets.close" => is_eve(given(setting, step, "note")),
+fn says_eve(setting: &Setting<'_>, call: &Call<'_>) -> Holds {
+    match call.operation.name.as_str() {
+        "tickets.close" => is_eve(given(setting, call, "note")),
         _ => Holds::No,
     }
 }
@@ -239,15 +270,21 @@ fn is_eve(sent: Sent) -> Holds {
     }
 }
 
-fn lists_all(setting: &Setting<'_>, step: &Step, operation: &Operation) -> Holds {
-    if operation.name != "tickets.list" {
+fn lists_all(setting: &Setting<'_>, call: &Call<'_>) -> Holds {
+    if call.operation.name != "tickets.list" {
         return Holds::No;
     }
-    match given(setting, step, "limit") {
+    match given(setting, call, "limit") {
         Sent::Value(_) => Holds::No,
         Sent::Nothing => Holds::Yes,
         Sent::Later => Holds::Later,
     }
+}
+
+/// Whether all calls of the plan post much, as far as anybody knows.
+fn posts_much(setting: &Setting<'_>, operation: &Operation) -> Holds {
+    let small = || sums::total(setting, "posted").is_some_and(|total| total <= 800);
+    (operation.name == "ledger.post" && !small()).into()
 }
 
 /// Every way in which what comes later may turn out.

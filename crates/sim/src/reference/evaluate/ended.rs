@@ -34,9 +34,11 @@ impl Evaluator<'_> {
         {
             // What stands in another step is not what is looked at here.
             let watching = std::mem::replace(&mut self.watching, false);
+            let proving = std::mem::replace(&mut self.proving, false);
             let guards = conditions.iter().map(|condition| self.guard(condition));
             let guards: Result<Vec<bool>, Stop> = guards.collect();
             self.watching = watching;
+            self.proving = proving;
             if guards?.contains(&false) {
                 return Err(Stop::Impossible);
             }

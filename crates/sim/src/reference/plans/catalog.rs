@@ -8,7 +8,7 @@ use provost_plan::schema::{Schema, SchemaError};
 use serde_json::{Map, Value, json};
 
 /// One row: name, effect, words (tags, `natural`, `key`, `trusted`, `secret`, `keeps`: it accepts
-/// secrets), arguments, content, output. A field is `name` or `name?` and a word of [`field`].
+/// secrets, `adds-NAME`: its amount counts as that), arguments, content, output. A field is `name` or `name?` and a word of [`field`].
 type Row = (
     &'static str,
     Effect,
@@ -174,7 +174,7 @@ const ROWS: &[Row] = &[
     (
         "ledger.post",
         Effect::Write,
-        "key keeps",
+        "key keeps adds-posted",
         "account:text amount:int",
         "account",
         "ok:bool",
@@ -194,6 +194,38 @@ const ROWS: &[Row] = &[
         "data?:free",
         "",
         "blob:any",
+    ),
+    (
+        "rates.get",
+        Effect::Read,
+        "trusted keeps",
+        "pair:text",
+        "",
+        "eur:eur usd:usd most:eur rows:quotes",
+    ),
+    (
+        "card.charge",
+        Effect::Write,
+        "key keeps adds-spent",
+        "card:text amount:eur",
+        "card",
+        "ok:bool",
+    ),
+    (
+        "card.refund",
+        Effect::Write,
+        "natural keeps adds-spent",
+        "card:text amount:usd",
+        "card",
+        "ok:bool",
+    ),
+    (
+        "desk.trade",
+        Effect::Write,
+        "natural keeps",
+        "currency:currency amount:of-currency",
+        "",
+        "ok:bool",
     ),
     ("raw.get", Effect::Read, "keeps", "name:text", "", ""),
     (
@@ -241,7 +273,11 @@ fn operation(row: &Row) -> Result<Operation, SchemaError> {
     let words: Vec<&str> = words.split_whitespace().collect();
     let says = |word: &str| words.contains(&word);
     let marks = ["natural", "key", "trusted", "secret", "keeps"];
-    let tags = words.iter().filter(|word| !marks.contains(word));
+    let adds = |word: &&str| word.strip_prefix("adds-").map(str::to_owned);
+    let tags = words
+        .iter()
+        .filter(|word| !marks.contains(word) && adds(word).is_none());
+    let values = words.iter().filter_map(adds);
     let output = match output {
         "" => None,
         fields => Some(Schema::compile(object(fields))?),
@@ -273,7 +309,7 @@ fn operation(row: &Row) -> Result<Operation, SchemaError> {
         reconcile: None,
         preview: None,
         creates: None,
-        values: BTreeMap::new(),
+        values: values.map(|name| (name, "amount".to_owned())).collect(),
         cost: None,
         endpoint: Value::Null,
     })
@@ -302,6 +338,11 @@ fn field(word: &str) -> Value {
     let list = |fields| json!({ "type": "array", "items": object(fields) });
     match word {
         "int" => json!({ "type": "integer" }),
+        "eur" => json!({ "type": "integer", "minimum": 0, "maximum": 500, "x-unit": "EUR" }),
+        "usd" => json!({ "type": "integer", "x-unit": "USD" }),
+        "of-currency" => json!({ "type": "integer", "x-unit": { "from": "currency" } }),
+        "currency" => json!({ "enum": ["EUR", "USD"] }),
+        "quotes" => list("price:eur at:date"),
         "bool" => json!({ "type": "boolean" }),
         "text" => json!({ "type": "string" }),
         "word" => json!({ "enum": ["low", "high"] }),

@@ -92,6 +92,62 @@ impl Generator<'_> {
         }
     }
 
+    /// An amount, mostly one that a step knows the unit of.
+    pub(crate) fn money(&mut self, depth: u32) -> String {
+        let known = |step: &&Made| {
+            let is_rate = step.tool.as_deref() == Some("rates.get");
+            is_rate && !step.may_be_absent && !step.is_list
+        };
+        let rates = self.steps.iter().filter(known);
+        let rates: Vec<String> = rates.map(|step| step.id.clone()).collect();
+        let places: Vec<usize> = (0..rates.len()).collect();
+        let Some(id) = rates.get(self.rng.pick(&places)).cloned() else {
+            return self.rng.pick(&["12", "60", "170", "450"]).to_owned();
+        };
+        let out = format!("steps.{id}.output");
+        let inner = depth.saturating_sub(1);
+        match self.rng.between(0, 13) {
+            0 if depth > 0 => format!("{} + {}", self.money(inner), self.money(inner)),
+            1 if depth > 0 => format!("{out}.eur - {}", self.money(inner)),
+            2 if depth > 0 => format!("min({}, {})", self.money(inner), self.money(inner)),
+            3 if depth > 0 => format!("max({}, {})", self.money(inner), self.money(inner)),
+            4 if depth > 0 => {
+                let test = self.condition(inner);
+                format!("({test} ? {} : {})", self.money(inner), self.money(inner))
+            }
+            5 => format!("{out}.usd * 2"),
+            6 => format!("{out}.eur * {out}.eur"),
+            7 => format!("sum({out}.rows.map(q, q.price))"),
+            8 => format!("math.abs({out}.usd)"),
+            9 => self.rng.pick(&["25", "80", "300"]).to_owned(),
+            10 => format!("{out}.usd"),
+            _ => format!("{out}.eur"),
+        }
+    }
+
+    /// A guard beside another one: its opposite, another range, or one that goes with it.
+    pub(crate) fn beside(&mut self, other: &str) -> String {
+        let swapped = [
+            (" > ", " <= "),
+            (" < ", " >= "),
+            (" >= ", " < "),
+            (" != ", " == "),
+            (" == ", " != "),
+        ];
+        let found = swapped.iter().find(|(from, _)| other.contains(from));
+        match self.rng.between(0, 6) {
+            0 => format!("!({other})"),
+            1 => format!("!({other}) && {}", self.condition(1)),
+            2 => other.to_owned(),
+            3 => format!("({other}) && {}", self.condition(1)),
+            4 => format!("({} ? !({other}) : false)", self.condition(0)),
+            _ => match found {
+                Some((from, to)) => other.replacen(from, to, 1),
+                None => format!("!({other})"),
+            },
+        }
+    }
+
     pub(crate) fn text(&mut self, depth: u32) -> String {
         match self.rng.between(0, 13) {
             0 => "'PAY-1'".to_owned(),
@@ -152,6 +208,10 @@ impl Generator<'_> {
     pub(crate) fn condition(&mut self, depth: u32) -> String {
         match self.rng.between(0, 11) {
             0 | 1 if !self.steps.is_empty() => self.status_test(),
+            2 if self.rng.permille(150) => {
+                let operator = self.rng.pick(&["<", ">=", "=="]);
+                format!("{} {operator} {}", self.money(1), self.money(1))
+            }
             2 | 3 => {
                 let operator = self.rng.pick(&["<", ">", "==", ">=", "!="]);
                 format!("{} {operator} {}", self.number(0), self.rng.between(0, 9))
@@ -300,6 +360,7 @@ fn fields(tool: &str, kind: Kind) -> &'static [&'static str] {
         ],
         ("tickets.close", Kind::Flag) => &["{}.closed"],
         ("config.sla", Kind::Number) => &["{}.max"],
+        ("rates.get", Kind::Number) => &["{}.most", "{}.eur"],
         ("config.sla", Kind::Text) => &["{}.mode", "{}.contact"],
         ("pager.notify", Kind::Flag) => &["{}.delivered"],
         ("mail.send", Kind::Text) => &["{}.id"],
@@ -307,7 +368,7 @@ fn fields(tool: &str, kind: Kind) -> &'static [&'static str] {
         ("bank.pay" | "bank.move", Kind::Text) => &["{}.receipt"],
         (
             "access.grant" | "deploy.start" | "prod.set" | "notes.add" | "ledger.post" | "free.put"
-            | "old.drop",
+            | "old.drop" | "card.charge" | "card.refund" | "desk.trade",
             Kind::Flag,
         ) => &["{}.ok"],
         ("web.fetch" | "web.ping", Kind::Number) => &["{}.code"],
