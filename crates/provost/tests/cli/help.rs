@@ -42,6 +42,7 @@ fn help_lists_what_works() {
       why      explain why a run ended: plan, execution or neither
       stats    count how good planning and execution were
       eval     judge planners by the cases of a set, over doubles
+      case     make a case from a run, and replay it
 
     Set up:
       tools    manage and call tools
