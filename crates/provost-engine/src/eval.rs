@@ -5,6 +5,7 @@
 //! INVARIANT: a repeat runs in a scratch copy of the workspace with a journal of its own, and its
 //! tools are a [`provost_tools::Rehearsal`].
 
+mod case;
 mod double;
 mod expect;
 mod gates;
@@ -17,6 +18,7 @@ mod scratch;
 mod set;
 mod suite;
 
+pub use case::{CaseError, CaseExpects, CaseRequest, MadeCase, case_check, case_from};
 pub use gates::GateResult;
 pub use read::{SetError, read_set};
 pub use report::{

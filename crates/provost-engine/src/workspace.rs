@@ -18,8 +18,8 @@ use provost_planner::{Planner, Router};
 use provost_run::admission::AdmissionRules;
 use provost_run::event::{AskMode, PlannerChoice};
 use provost_tools::{Listing, Listings, Tool, ToolConfig};
-use provost_wire::SecretName;
 use provost_wire::http::Proxy;
+use provost_wire::{Redactor, SecretName};
 
 use crate::audit::AuditSettings;
 use crate::notify::NotifyTarget;
@@ -387,6 +387,16 @@ impl Workspace {
     /// The secrets that planners need: no tool may reach them, and no record holds them.
     pub(crate) fn planner_secrets(&self) -> Vec<SecretName> {
         planners::secrets(self)
+    }
+
+    /// Knows every secret of the workspace as it is now: of tools, models and planners.
+    pub(crate) fn redactor(&self) -> Redactor {
+        let of_tools = self.tools.iter().flat_map(ToolConfig::secrets).cloned();
+        let names = of_tools.chain(self.planner_secrets());
+        let values: Vec<_> = names
+            .filter_map(|name| name.resolve(&self.root).ok())
+            .collect();
+        Redactor::new(&values)
     }
 
     /// The planner of goals that no playbook matches, if the operator names one.

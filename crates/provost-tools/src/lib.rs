@@ -42,7 +42,7 @@ pub use fault::Request;
 pub use kinds::custom::{ReplyFuture, Tool};
 pub use kinds::mcp::{Definition, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings};
 pub use kinds::sql::SQLITE_EFFECTS;
-pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, Rehearsal};
+pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, RecordedCall, Rehearsal};
 pub use toolbox::{OpenError, Toolbox, Trouble};
 
 #[cfg(test)]

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use provost_plan::digest::{Digest, Domain};
 use provost_run::call::Call;
 use provost_run::outcome::{Class, Landing, Reply};
+use serde_json::Value;
 
 use crate::adapter::ToolReach;
 use crate::config::ToolConfig;
@@ -44,6 +46,20 @@ pub struct PlannedFault {
     pub landing: FaultLanding,
 }
 
+/// A call of an earlier run, with what came back.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedCall {
+    /// The operation.
+    pub operation: String,
+    /// The arguments.
+    pub args: Value,
+    /// What came back.
+    pub reply: Reply,
+}
+
+/// Recorded replies by operation and arguments, in their order.
+type Recordings = BTreeMap<(String, Digest), Vec<Reply>>;
+
 /// A call that no double answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissedCall {
@@ -60,6 +76,8 @@ pub struct Rehearsal {
     toolbox: Toolbox,
     /// Tools that take no part, and why.
     absent: BTreeMap<String, &'static str>,
+    /// The calls of an earlier run, which answer in the place of adapters.
+    recordings: Option<Recordings>,
     faults: Vec<PlannedFault>,
     progress: Mutex<Progress>,
 }
@@ -67,6 +85,7 @@ pub struct Rehearsal {
 #[derive(Debug, Default)]
 struct Progress {
     calls: BTreeMap<String, u64>,
+    replayed: BTreeMap<(String, Digest), usize>,
     missed: Vec<MissedCall>,
 }
 
@@ -92,6 +111,31 @@ impl Rehearsal {
         Ok(Self {
             toolbox: Toolbox::open_with_private(base, present, &[], &[])?,
             absent,
+            recordings: None,
+            faults,
+            progress: Mutex::default(),
+        })
+    }
+
+    /// Answers from the calls of an earlier run. No tool is opened at all, and what was never
+    /// recorded is a miss.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the copy at `base` cannot be reached.
+    pub fn replay(
+        base: &Path,
+        calls: Vec<RecordedCall>,
+        faults: Vec<PlannedFault>,
+    ) -> Result<Self, OpenError> {
+        let mut recordings = Recordings::new();
+        for call in calls {
+            let key = (call.operation, Digest::of_value(Domain::Args, &call.args));
+            recordings.entry(key).or_default().push(call.reply);
+        }
+        Ok(Self {
+            toolbox: Toolbox::open_with_private(base, Vec::new(), &[], &[])?,
+            absent: BTreeMap::new(),
+            recordings: Some(recordings),
             faults,
             progress: Mutex::default(),
         })
@@ -138,19 +182,45 @@ impl Rehearsal {
             .iter()
             .find(|fault| fault.operation == name && fault.nth.is_none_or(|at| at == nth));
         let Some(fault) = planned else {
-            return self.toolbox.perform(call).await;
+            return self.answer(call).await;
         };
         let landing = match fault.landing {
             FaultLanding::Nothing => Landing::None,
             FaultLanding::Unknown => Landing::Unknown,
             FaultLanding::AnswerLost => {
                 // Why dropped: the double did it, and nobody hears of it.
-                drop(self.toolbox.perform(call).await);
+                drop(self.answer(call).await);
                 Landing::Unknown
             }
         };
         let message = format!("a fault of the eval: {}", fault.class.word());
         Reply::failed(fault.class, landing, message)
+    }
+
+    async fn answer(&self, call: &Call) -> Reply {
+        let Some(recordings) = &self.recordings else {
+            return self.toolbox.perform(call).await;
+        };
+        let operation = call.operation().name.clone();
+        let key = (operation, Digest::of_value(Domain::Args, call.args()));
+        let mut progress = self.progress();
+        let nth = progress.replayed.entry(key.clone()).or_default();
+        let reply = recordings.get(&key).and_then(|replies| replies.get(*nth));
+        *nth += 1;
+        if let Some(reply) = reply {
+            return reply.clone();
+        }
+        let known = recordings.get(&key).map_or(0, Vec::len);
+        let reason = match known {
+            0 => "it was never called with these arguments".to_owned(),
+            n => format!("with these arguments it was called {n} times, and not once more"),
+        };
+        let message = format!("nothing answers `{}`: {reason}", key.0);
+        progress.missed.push(MissedCall {
+            operation: key.0,
+            reason,
+        });
+        Fault::no_effect(Class::Unavailable, message).into()
     }
 
     fn progress(&self) -> std::sync::MutexGuard<'_, Progress> {

@@ -19,6 +19,7 @@ mod approve;
 mod audit;
 mod backup;
 mod cancel;
+mod case;
 pub mod check;
 mod completions;
 mod diff;
@@ -139,6 +140,8 @@ enum Verb {
     Stats(stats::StatsArgs),
     /// judge planners by the cases of a set, over doubles
     Eval(eval::EvalArgs),
+    /// make a case from a run, and replay it
+    Case(case::CaseArgs),
     /// manage and call tools
     Tools(tools::ToolsArgs),
     /// check and test policies
@@ -233,6 +236,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Mcp(verb) => mcp::run(verb, &place),
         Verb::Stats(verb) => stats::run(verb, &place),
         Verb::Eval(verb) => eval::run(&verb, &place),
+        Verb::Case(verb) => case::run(&verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),
         Verb::Policy(verb) => policy::run(&verb, &place),
         Verb::Audit(verb) => audit::run(verb, &place),

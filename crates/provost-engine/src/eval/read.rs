@@ -17,11 +17,12 @@ use provost_plan::plan::request::PlanningMode;
 use provost_plan::source::{Source, Span, Spanned};
 use provost_run::event::{RunStatus, Settlement};
 
+use super::case::{CALLS_FILE, CASE_FILE, CASE_SCHEMA, WORKSPACE_DIR};
 use super::set::{CallPattern, Case, EvalSet, Expect, PersonRule, RuleSubject, World};
 
 mod parts;
 
-use parts::{class_of, compare_of, fault, gates_of, is_plain, planner};
+use parts::{class_of, compare_of, expect_cost, expect_plan, fault, gates_of, is_plain, planner};
 
 /// The form.
 const EVAL_SCHEMA: &str = "provost/eval/v1";
@@ -29,6 +30,8 @@ const EVAL_SCHEMA: &str = "provost/eval/v1";
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Most repeats of a case.
 const REPEATS_MAX: u64 = 1_000;
+/// What is said of an id that is none.
+const BAD_ID: &str = "the id of a case has up to 60 letters, digits, `-` and `_`";
 /// The words for who caused an end.
 const GUILTY: [&str; 5] = ["nobody", "plan", "execution", "neither", "undecided"];
 
@@ -58,11 +61,7 @@ pub enum SetError {
 /// # Errors
 /// [`SetError`] with every finding in it.
 pub fn read_set(path: &Path) -> Result<EvalSet, SetError> {
-    let text = std::fs::read_to_string(path).map_err(|error| SetError::NotRead {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
-    let source = Source::new(path.to_string_lossy().into_owned(), text);
+    let source = source_of(path)?;
     let mut diagnostics = Vec::new();
     let set = match parse_yaml(&source.text) {
         Ok(node) => {
@@ -86,6 +85,44 @@ pub fn read_set(path: &Path) -> Result<EvalSet, SetError> {
             diagnostics,
         }),
     }
+}
+
+/// Reads the case in the folder `dir`, as `provost case from` makes it.
+///
+/// # Errors
+/// [`SetError`] with every finding in it.
+pub(super) fn read_case(dir: &Path) -> Result<Case, SetError> {
+    let path = dir.join(CASE_FILE);
+    let source = source_of(&path)?;
+    let mut diagnostics = Vec::new();
+    let dir = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let reader = Reader {
+        text: &source.text,
+        dir: &dir,
+        worlds: BTreeMap::new(),
+    };
+    let case = match parse_yaml(&source.text) {
+        Ok(node) => reader.of_folder(&node, &mut diagnostics),
+        Err(diagnostic) => {
+            diagnostics.push(*diagnostic);
+            None
+        }
+    };
+    match case {
+        Some(case) if !has_errors(&diagnostics) => Ok(case),
+        _ => Err(SetError::Refused {
+            file: source,
+            diagnostics,
+        }),
+    }
+}
+
+fn source_of(path: &Path) -> Result<Source, SetError> {
+    let text = std::fs::read_to_string(path).map_err(|error| SetError::NotRead {
+        path: path.to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok(Source::new(path.to_string_lossy().into_owned(), text))
 }
 
 struct Reader<'a> {
@@ -171,7 +208,76 @@ impl Reader<'_> {
         count.value
     }
 
+    /// `case.yaml` of such a folder.
+    fn of_folder(&self, node: &Node, found: &mut Found) -> Option<Case> {
+        let mut fields = Fields::new("a case", node, found)?;
+        let schema = fields.required_text("schema");
+        let goal = fields.required_text("goal");
+        // What they say is for people, and for whoever looks for the run.
+        fields.text("run");
+        fields.count("recorded_at");
+        let people = fields.list("people").unwrap_or_default();
+        fields.required("expect");
+        let expect = fields.node("expect");
+        let red = fields.boolean("red").unwrap_or(false);
+        let timeout = fields.duration("timeout");
+        fields.finish();
+        if let Some(schema) = schema.filter(|schema| schema.value != CASE_SCHEMA) {
+            let message = format!("the schema must be `{CASE_SCHEMA}`");
+            bad(found, schema.span, message);
+        }
+        let people = people.iter().filter_map(|node| self.rule(node, found));
+        let people = people.collect();
+        Some(Case {
+            id: "case".to_owned(),
+            workspace: self.dir.join(WORKSPACE_DIR),
+            goal: goal?.value,
+            mode: None,
+            world: World {
+                recorded: Some(self.dir.join(CALLS_FILE)),
+                ..World::default()
+            },
+            faults: Vec::new(),
+            people,
+            expect: self.expect(expect?, found)?,
+            red,
+            timeout: timeout.map_or(TIMEOUT, |timeout| timeout.value),
+        })
+    }
+
+    /// A case that was made from a run, in a folder of its own.
+    fn recorded(&self, node: &Node, found: &mut Found) -> Option<Case> {
+        let mut fields = Fields::new("a case", node, found)?;
+        let id = fields.required_text("id");
+        let dir = fields.required_text("case");
+        fields.finish();
+        let (id, dir) = (id?, dir?);
+        match read_case(&self.dir.join(&dir.value)) {
+            Ok(case) if is_plain(&id.value) => Some(Case {
+                id: id.value,
+                ..case
+            }),
+            Ok(_) => {
+                bad(found, id.span, BAD_ID);
+                None
+            }
+            Err(SetError::Refused { file, diagnostics }) => {
+                let first = diagnostics.first().map(|finding| finding.message.as_str());
+                let first = first.unwrap_or("it cannot be used");
+                bad(found, dir.span, format!("{}: {first}", file.name));
+                None
+            }
+            Err(error) => {
+                bad(found, dir.span, error.to_string());
+                None
+            }
+        }
+    }
+
     fn case(&self, node: &Node, shared: &Path, found: &mut Found) -> Option<Case> {
+        if node.get("case").is_some() {
+            return self.recorded(node, found);
+        }
         let mut fields = Fields::new("a case", node, found)?;
         let id = fields.required_text("id");
         let goal = fields.required_text("goal");
@@ -191,8 +297,7 @@ impl Reader<'_> {
         fields.finish();
         let id = id?;
         if !is_plain(&id.value) {
-            let message = "the id of a case has up to 60 letters, digits, `-` and `_`";
-            bad(found, id.span, message);
+            bad(found, id.span, BAD_ID);
         }
         let world = world.and_then(|node| self.world_of(node, found));
         let faults = faults.iter().filter_map(|node| fault(node, found));
@@ -305,6 +410,7 @@ impl Reader<'_> {
             double,
             ledger,
             tools: of_tools,
+            recorded: None,
         })
     }
 
@@ -444,27 +550,6 @@ impl Reader<'_> {
             when,
         })
     }
-}
-
-fn expect_plan(node: &Node, expect: &mut Expect, found: &mut Found) {
-    let Some(mut fields) = Fields::new("`plan`", node, found) else {
-        return;
-    };
-    expect.steps_max = fields.count("steps_max").map(|count| count.value);
-    expect.unneeded_max = fields.count("unneeded_max").map(|count| count.value);
-    expect.first_time = fields.boolean("first_time");
-    fields.finish();
-}
-
-fn expect_cost(node: &Node, expect: &mut Expect, found: &mut Found) {
-    let Some(mut fields) = Fields::new("`cost`", node, found) else {
-        return;
-    };
-    expect.money_max = fields.money("money_max").map(|money| money.value);
-    expect.tokens_max = fields.count("tokens_max").map(|count| count.value);
-    expect.requests_max = fields.count("requests_max").map(|count| count.value);
-    expect.busy_max = fields.duration("busy_max").map(|time| time.value);
-    fields.finish();
 }
 
 /// A word, reported unless it is one of those that are meant.

@@ -12,6 +12,7 @@ use provost_tools::{Doubles, Rehearsal};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use super::case::calls;
 use super::double::{Double, free_port};
 use super::people::{Said, speak};
 use super::report::{GraderResult, JudgedBy, Outcome, RepeatReport, WhyReport};
@@ -181,7 +182,10 @@ impl Repeat<'_> {
         let workspace = Workspace::open(root, &opening).map_err(|error| in_words(&error))?;
         let faults = self.case.faults.clone();
         let tools = workspace.tools().to_vec();
-        let rehearsal = Rehearsal::open(root, tools, doubles, faults);
+        let rehearsal = match &self.case.world.recorded {
+            Some(calls) => Rehearsal::replay(root, calls::read(calls)?, faults),
+            None => Rehearsal::open(root, tools, doubles, faults),
+        };
         let rehearsal = Arc::new(rehearsal.map_err(|error| error.to_string())?);
         let (goal, mode) = (&self.case.goal, self.case.mode);
         let first = self.planner.is_some_and(|planner| planner.first);

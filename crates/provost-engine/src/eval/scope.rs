@@ -121,7 +121,7 @@ pub(super) fn guilty(why: &Judgment) -> &'static str {
 }
 
 /// What took place, in the order in which it began.
-fn effects(state: &State) -> Vec<MadeCall> {
+pub(super) fn effects(state: &State) -> Vec<MadeCall> {
     let landed = state.writes.effects.iter();
     let landed = landed.filter(|write| write.landing == Landing::Happened);
     landed

@@ -13,7 +13,7 @@ use serde_json::Value;
 use toml::{Table, Value as TomlValue};
 
 use super::set::PlannerEntry;
-use crate::workspace::{CONFIG_FILE, LOCK_FILE, STORE_DIR};
+use crate::workspace::{CONFIG_FILE, LOCK_FILE, POLICIES_DIR, STORE_DIR, Workspace};
 
 /// Folders that belong to no workspace, wherever they stand in it.
 const NOT_COPIED: [&str; 4] = [STORE_DIR, ".git", "target", "node_modules"];
@@ -61,6 +61,102 @@ fn copy_folder(from: &Path, to: &Path, avoid: &Path) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// An address on which nothing listens that a case could mean.
+const NOWHERE: &str = "http://127.0.0.1:9";
+/// Largest file that is taken for a schema.
+const SCHEMA_BYTES_MAX: u64 = 1 << 20;
+
+/// Copies what a workspace is checked under, and nothing else, to `to`: settings without endpoints
+/// and names of secrets, policies, playbooks, and the files that entries of tools name. No data.
+///
+/// # Errors
+/// In words for people, which name the file.
+pub(super) fn copy_rules(workspace: &Workspace, to: &Path) -> Result<(), String> {
+    let root = workspace.root();
+    fs::create_dir_all(to).map_err(|error| format!("{}: {error}", to.display()))?;
+    let path = root.join(CONFIG_FILE);
+    let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = fs::read_to_string(&path).map_err(|error| failed(&error))?;
+    let mut table: Table = text
+        .parse()
+        .map_err(|error: toml::de::Error| failed(&error))?;
+    for name in ["audit", "notify", "network", "models"] {
+        table.remove(name);
+    }
+    let mut playbooks = "playbooks".to_owned();
+    if let Some(planner) = table.get_mut("planner").and_then(TomlValue::as_table_mut) {
+        planner.retain(|name, _| name == "playbooks");
+        if let Some(dir) = planner.get("playbooks").and_then(TomlValue::as_str) {
+            dir.clone_into(&mut playbooks);
+        }
+    }
+    let mut named = Vec::new();
+    if let Some(tools) = table.get_mut("tools").and_then(TomlValue::as_table_mut) {
+        for (_, tool) in tools.iter_mut() {
+            without_endpoint(tool);
+            texts(tool, &mut named);
+        }
+    }
+    let text = toml::to_string(&table).map_err(|error| failed(&error))?;
+    fs::write(to.join(CONFIG_FILE), text).map_err(|error| failed(&error))?;
+    for dir in [POLICIES_DIR, playbooks.as_str()] {
+        let from = root.join(dir);
+        if from.is_dir() {
+            copy_folder(&from, &to.join(dir), to)?;
+        }
+    }
+    for name in named {
+        copy_schema(root, to, &name)?;
+    }
+    Ok(())
+}
+
+/// Takes out where a tool is, and how it says who it is.
+fn without_endpoint(tool: &mut TomlValue) {
+    let Some(tool) = tool.as_table_mut() else {
+        return;
+    };
+    for name in ["auth", "headers", "password", "ca", "env", "private"] {
+        tool.remove(name);
+    }
+    if tool.contains_key("base_url") {
+        tool.insert("base_url".to_owned(), TomlValue::String(NOWHERE.to_owned()));
+    }
+    if tool.contains_key("url") {
+        let nowhere = "postgresql://127.0.0.1/recorded".to_owned();
+        tool.insert("url".to_owned(), TomlValue::String(nowhere));
+    }
+}
+
+/// Every text in a table.
+fn texts(value: &TomlValue, found: &mut Vec<String>) {
+    match value {
+        TomlValue::String(text) => found.push(text.clone()),
+        TomlValue::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        TomlValue::Table(table) => table.iter().for_each(|(_, item)| texts(item, found)),
+        _ => {}
+    }
+}
+
+/// Copies a schema that an entry names: a JSON file below the workspace.
+fn copy_schema(root: &Path, to: &Path, name: &str) -> Result<(), String> {
+    let source = root.join(name);
+    let is_inside = Path::new(name)
+        .components()
+        .all(|part| matches!(part, std::path::Component::Normal(_)));
+    let is_small =
+        fs::metadata(&source).is_ok_and(|meta| meta.is_file() && meta.len() <= SCHEMA_BYTES_MAX);
+    if !name.ends_with(".json") || !is_inside || !is_small {
+        return Ok(());
+    }
+    let target = to.join(name);
+    let failed = |error: io::Error| format!("{}: {error}", source.display());
+    if let Some(parent) = target.parent() {
+        fs::create_dir_all(parent).map_err(failed)?;
+    }
+    fs::copy(&source, &target).map(|_| ()).map_err(failed)
 }
 
 /// Rewrites `provost.toml` of the copy at `root`.

@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod cases;
 mod confirm;
 mod described;
 mod effects;

@@ -8,7 +8,7 @@ use provost_tools::{FaultLanding, PlannedFault};
 use serde_json::Value;
 
 use super::{Found, bad};
-use crate::eval::set::{CompareSettings, Gates, PlannerEntry};
+use crate::eval::set::{CompareSettings, Expect, Gates, PlannerEntry};
 
 /// Whether a name can be that of a folder in the report.
 pub(super) fn is_plain(name: &str) -> bool {
@@ -120,4 +120,25 @@ pub(super) fn compare_of(node: &Node, found: &mut Found) -> CompareSettings {
     }
     settings.seed = seed.map_or(settings.seed, |seed| seed.value);
     settings
+}
+
+pub(super) fn expect_plan(node: &Node, expect: &mut Expect, found: &mut Found) {
+    let Some(mut fields) = Fields::new("`plan`", node, found) else {
+        return;
+    };
+    expect.steps_max = fields.count("steps_max").map(|count| count.value);
+    expect.unneeded_max = fields.count("unneeded_max").map(|count| count.value);
+    expect.first_time = fields.boolean("first_time");
+    fields.finish();
+}
+
+pub(super) fn expect_cost(node: &Node, expect: &mut Expect, found: &mut Found) {
+    let Some(mut fields) = Fields::new("`cost`", node, found) else {
+        return;
+    };
+    expect.money_max = fields.money("money_max").map(|money| money.value);
+    expect.tokens_max = fields.count("tokens_max").map(|count| count.value);
+    expect.requests_max = fields.count("requests_max").map(|count| count.value);
+    expect.busy_max = fields.duration("busy_max").map(|time| time.value);
+    fields.finish();
 }

@@ -1,0 +1,157 @@
+//! Whether a replay is the run: event by event, for each step and for all that is planned.
+//!
+//! Owns what may differ: moments, ids drawn by chance, and digests that rest on them or on where
+//! services stand. Steps that ran beside each other may have ended in another order. INVARIANT: an
+//! argument, an answer, a class, a status, a verdict or a claim that differs is found.
+
+use std::collections::BTreeMap;
+
+use provost_run::event::Event;
+use serde_json::Value;
+
+/// Fields that hold a moment, an id or a digest over one.
+const APART: [&str; 26] = [
+    "run",
+    "key",
+    "at",
+    "asked_at",
+    "expires_at",
+    "retry_at",
+    "valid_until",
+    "until",
+    "reconcile_at",
+    "said",
+    "nonce",
+    "card",
+    "question",
+    "digest",
+    "approval",
+    "attempt_digest",
+    "request",
+    "tool",
+    "tools",
+    "closure",
+    "terms",
+    "sinks",
+    "policy",
+    "limits",
+    "principal",
+    // Of other runs, which a case does not know.
+    "earlier",
+];
+
+/// The number of events, if they are the same.
+///
+/// # Errors
+/// The first difference, in words.
+pub(super) fn compare(run: &[(Event, i64)], replay: &[(Event, i64)]) -> Result<usize, String> {
+    let (run, replay) = (by_subject(run), by_subject(replay));
+    for (subject, events) in &run {
+        let found = replay.get(subject).map(Vec::as_slice).unwrap_or_default();
+        for (at, (kind, wanted)) in events.iter().enumerate() {
+            let Some((other_kind, other)) = found.get(at) else {
+                return Err(format!("{subject}: {kind} did not come again"));
+            };
+            if kind != other_kind {
+                return Err(format!("{subject}: {kind} was, and {other_kind} is"));
+            }
+            if wanted != other {
+                let field = first_difference(wanted, other);
+                return Err(format!("{subject}: {kind} differs in `{field}`"));
+            }
+        }
+        if let Some((kind, _)) = found.get(events.len()) {
+            return Err(format!("{subject}: {kind} came besides"));
+        }
+    }
+    match replay.keys().find(|subject| !run.contains_key(*subject)) {
+        Some(subject) => Err(format!("{subject} came besides")),
+        None => Ok(run.values().map(Vec::len).sum()),
+    }
+}
+
+type Kept = (&'static str, Value);
+
+/// The events by what they are about: a step or an item, or the run as a whole.
+fn by_subject(events: &[(Event, i64)]) -> BTreeMap<String, Vec<Kept>> {
+    let mut all: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
+    for (event, _) in events {
+        // That another process went on is nothing that came of the run.
+        if matches!(event, Event::Resumed { by: None, .. }) {
+            continue;
+        }
+        let (_, _, payload) = event.to_stored();
+        let slot = payload.get("slot");
+        let subject = match slot
+            .and_then(|slot| slot.get("step"))
+            .and_then(Value::as_str)
+        {
+            Some(step) => match slot.and_then(|slot| slot.get("item")) {
+                Some(item) => format!("step `{step}`, item {item}"),
+                None => format!("step `{step}`"),
+            },
+            None => "the run".to_owned(),
+        };
+        let kept = all.entry(subject).or_default();
+        kept.push((event.kind(), without(payload)));
+    }
+    all
+}
+
+/// A payload without what may differ. The text and the schema of a question stay, whose field is
+/// called as that of its digest.
+fn without(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.into_iter().filter(|(name, value)| {
+                let is_part = value.is_object() && (name == "card" || name == "question");
+                !APART.contains(&name.as_str()) || is_part
+            });
+            kept.map(|(name, value)| (name, without(value))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(without).collect(),
+        other => other,
+    }
+}
+
+fn first_difference(one: &Value, other: &Value) -> String {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names = one.keys().chain(other.keys());
+            for name in names {
+                let (a, b) = (one.get(name), other.get(name));
+                if a != b {
+                    return match (a, b) {
+                        (Some(a), Some(b)) if a.is_object() || a.is_array() => {
+                            let rest = first_difference(a, b);
+                            format!("{name}.{rest}").trim_end_matches('.').to_owned()
+                        }
+                        _ => name.clone(),
+                    };
+                }
+            }
+            String::new()
+        }
+        (Value::Array(one), Value::Array(other)) => {
+            let pairs = one.iter().zip(other).enumerate();
+            let found = pairs.filter(|(_, (a, b))| a != b).map(|(at, _)| at).next();
+            found.unwrap_or(one.len().min(other.len())).to_string()
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn moments_may_differ_and_values_may_not() {
+        let payload = |at: i64, total: u64| json!({ "output": { "row": { "total": total } }, "retry_at": at, "tool": "x" });
+        assert_eq!(without(payload(1, 9)), without(payload(2, 9)));
+        let (one, other) = (without(payload(1, 9)), without(payload(1, 8)));
+        assert_eq!(first_difference(&one, &other), "output.row.total");
+    }
+}
