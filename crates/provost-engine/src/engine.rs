@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use provost_plan::plan::request::PlanningMode;
 use provost_plan::plan::{Goal, Step};
+use provost_plan::policy::Principal;
 use provost_planner::Planner;
 use provost_run::admission::Admission;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
@@ -57,6 +58,15 @@ pub struct NewRun {
     pub ask: AskMode,
     /// Whether an unfinished run with the same goal is no obstacle.
     pub again: bool,
+}
+
+/// For whom a run is begun, where that is not the user of the workspace.
+#[derive(Clone, Debug)]
+pub struct OnBehalf {
+    /// Whom it acts for.
+    pub principal: Principal,
+    /// Its id, where the caller draws it, so that a repeated request finds the same run.
+    pub run: Option<String>,
 }
 
 /// A run could not be begun, taken up or read.
@@ -296,11 +306,32 @@ impl Engine {
         new: NewRun,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
+        let principal = self.workspace.principal(&new.planner);
+        let whom = OnBehalf {
+            principal,
+            run: None,
+        };
+        self.begin_for(new, whom, watcher).await
+    }
+
+    /// [`Engine::begin`] for somebody else than the user of the workspace.
+    ///
+    /// # Errors
+    /// As [`Engine::begin`].
+    pub async fn begin_for(
+        &self,
+        new: NewRun,
+        whom: OnBehalf,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Session, EngineError> {
         let planner = self.planner(&new.planner)?;
         // Why boxed: what asks a server would take much room in every run.
         Box::pin(self.refuse_unfit(&new.planner)).await?;
-        let run = random_name()?;
-        let principal = self.workspace.principal(&new.planner);
+        let run = match whom.run {
+            Some(run) => run,
+            None => random_name()?,
+        };
+        let principal = whom.principal;
         let created = RunCreated {
             run,
             goal: new.goal,

@@ -24,8 +24,8 @@ pub use event::{Append, Evidence, NewEvent, Payload, Projection, StoredEvent, St
 pub use pending::Pending;
 pub(crate) use sqlite::Driving;
 pub use sqlite::{
-    AttemptedOperations, Counts, DueNotice, DueRuns, JOURNAL_FILE, NewNotice, PostedStatement,
-    Pruned, RunFilter, RunRow, RunWithStatements, StopScope, Stopped, Store, ToolStatus, Verified,
+    AttemptedOperations, Counts, DueNotice, DueRuns, FeedEvent, JOURNAL_FILE, NewNotice,
+    PostedStatement, Pruned, RunFilter, RunPage, RunRow, RunWithStatements, StopScope, Stopped, Store, ToolStatus, Verified,
     Waits,
 };
 

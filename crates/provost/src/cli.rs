@@ -25,6 +25,7 @@ mod explain;
 mod help;
 mod inbox;
 mod init;
+mod invite;
 mod key;
 mod mcp;
 mod pause;
@@ -36,10 +37,12 @@ mod reject;
 mod resume;
 mod run;
 pub mod runs;
+mod serve;
 mod settle;
 mod show;
 mod statement;
 mod target;
+mod token;
 mod tools;
 mod trace;
 mod undo;
@@ -111,6 +114,12 @@ enum Verb {
     Resume(resume::ResumeArgs),
     /// execute all runs as a service
     Work(work::WorkArgs),
+    /// serve a page for people and an API for programs
+    Serve(serve::ServeArgs),
+    /// make a one-time link for a person to sign in with
+    Invite(invite::InviteArgs),
+    /// manage tokens of programs
+    Token(token::TokenArgs),
     /// serve an MCP client that plans but cannot act
     Mcp(mcp::McpArgs),
     /// show the events of a run: planning and execution
@@ -177,6 +186,9 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
+        Verb::Serve(verb) => serve::run(verb, &place),
+        Verb::Invite(verb) => invite::run(&verb, &place),
+        Verb::Token(verb) => token::run(&verb, &place),
         Verb::Mcp(verb) => mcp::run(verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),
         Verb::Policy(verb) => policy::run(&verb, &place),

@@ -8,13 +8,15 @@ use provost_run::machine::{Input, Run, StepError};
 use provost_run::state::State;
 use provost_run::statement::Statement;
 
+use provost_run::event::Event;
+
 use super::{Engine, EngineError};
 use crate::clock::now_ms;
 use crate::owner::ClaimResult;
 use crate::people::verify_journal::events_of;
 use crate::people::{JournalError, RightsArchive, StatementEnvelope};
 use crate::session::{DriveError, Session, Watcher};
-use crate::store::PostedStatement;
+use crate::store::{PostedStatement, Store};
 
 /// A run that may be driven, as it stood when its journal was read.
 #[derive(Debug)]
@@ -29,6 +31,12 @@ impl FoldedRun {
     #[must_use]
     pub fn state(&self) -> &State {
         self.run.state()
+    }
+
+    /// The link of its last event.
+    #[must_use]
+    pub fn head(&self) -> Option<Digest> {
+        self.head
     }
 }
 
@@ -212,16 +220,49 @@ impl Engine {
     /// [`EngineError::Journal`] if an event cannot be read or does not follow, and
     /// [`EngineError::InvalidEvent`] if one may not stand.
     pub fn fold(&self, run: &str) -> Result<FoldedRun, EngineError> {
-        let stored = self.store.load(run)?;
+        Ok(self.fold_through(&self.store, run)?.0)
+    }
+
+    /// [`Engine::fold`] through a connection of the caller's own, so that whoever only looks keeps
+    /// nobody waiting who drives; with the events, and the moments they were recorded at.
+    ///
+    /// # Errors
+    /// As [`Engine::fold`].
+    pub fn fold_through(
+        &self,
+        store: &Store,
+        run: &str,
+    ) -> Result<(FoldedRun, Vec<(Event, i64)>), EngineError> {
+        let stored = store.load(run)?;
         let head = stored.last().map(|event| event.link);
         let events = events_of(&stored).map_err(|reason| EngineError::journal(run, reason))?;
-        let archive = RightsArchive::of(&self.store);
+        let archive = RightsArchive::of(store);
         let archive = archive.beside(self.workspace.policy().rights());
         match self.inbox.fold(&events, self.rules(), &archive) {
-            Ok(run) => Ok(FoldedRun { run, head }),
+            Ok(run) => Ok((FoldedRun { run, head }, events)),
             Err(JournalError::Fold(error)) => Err(EngineError::journal(run, error)),
             Err(JournalError::InvalidEvent(found)) => Err(EngineError::InvalidEvent(found)),
         }
+    }
+
+    /// Whether a run would take this statement of a person now, whatever signature or vouching it
+    /// still needs: the machine is asked, and nothing is changed.
+    ///
+    /// # Errors
+    /// [`StepError`] says why it would not.
+    pub fn would_take(
+        &self,
+        folded: &FoldedRun,
+        by: &str,
+        statement: Statement,
+    ) -> Result<(), StepError> {
+        let mut run = folded.run.clone();
+        let input = Input::Statement {
+            by: self.workspace.people().principal(by),
+            statement,
+            record: None,
+        };
+        run.step(input, now_ms()).map(|_| ())
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::tree::{File, Tree, before_tests};
 
 /// Who shows a run: to people, to programs, to clients, in notices.
-const READERS: [&str; 5] = [
+const READERS: [&str; 6] = [
+    "crates/provost-server/src/",
     "crates/provost/src/",
     "crates/provost-engine/src/notify",
     "crates/provost-engine/src/summary",

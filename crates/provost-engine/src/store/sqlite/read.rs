@@ -60,9 +60,9 @@ impl RunFilter {
     }
 }
 
-const COLUMNS: &str = "id, owner, created_at, updated_at, status, goal, summary, head_seq, head";
+pub(super) const COLUMNS: &str = "id, owner, created_at, updated_at, status, goal, summary, head_seq, head";
 
-fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+pub(super) fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         id: row.get(0)?,
         owner: row.get(1)?,

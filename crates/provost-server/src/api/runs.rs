@@ -1,0 +1,312 @@
+//! Runs: the list by page, and beginning one.
+//!
+//! Owns the form of a row, and the id that a repeated request finds. INVARIANT: a request under an
+//! `Idempotency-Key` begins one run, whatever crashes in between.
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use provost_engine::engine::{NewRun, OnBehalf};
+use provost_engine::proposal::{CheckedFile, RouteError, of_client, of_file, planner_first, route};
+use provost_engine::run::event::{AskMode, Event, PlannerChoice, RunStatus};
+use provost_engine::store::{RunPage, RunRow, StoreError};
+use provost_engine::summary::Summary;
+use provost_plan::plan::request::PlanningMode;
+use provost_plan::policy::{Principal, PrincipalKind};
+use provost_plan::source::Source;
+use ring::hmac;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::input::{Body, Parameters};
+use super::{LIST_DEFAULT, LIST_MAX};
+use crate::app::{App, Shared};
+use crate::door::Viewer;
+use crate::problem::{Problem, ProblemKind};
+
+/// The parameters of the list.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    /// Only these status words, with commas between them.
+    status: Option<String>,
+    /// Only runs that this person asked for.
+    by: Option<String>,
+    /// Only goals with this text.
+    q: Option<String>,
+    /// Only runs created at or after this moment, in milliseconds since 1970.
+    since: Option<i64>,
+    /// Only runs created before it.
+    until: Option<i64>,
+    /// After the run of this number.
+    after: Option<i64>,
+    limit: Option<usize>,
+}
+
+impl Asked {
+    fn page(self, viewer: &Viewer) -> Result<(RunPage, usize), Problem> {
+        let limit = self.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX);
+        let words = self.status.iter().flat_map(|words| words.split(','));
+        let statuses: Vec<String> = words.map(str::to_owned).collect();
+        if let Some(word) = statuses.iter().find(|word| RunStatus::of(word).is_none()) {
+            let detail = format!("`{word}` is no status of a run");
+            return Err(Problem::new(ProblemKind::Unfit, detail));
+        }
+        let principal = if viewer.sees_all() {
+            self.by.map(|id| Principal {
+                kind: PrincipalKind::User,
+                id,
+                groups: Default::default(),
+            })
+        } else {
+            Some(viewer.principal.clone())
+        };
+        let page = RunPage {
+            before: self.after,
+            statuses,
+            goal: self.q,
+            since_ms: self.since,
+            until_ms: self.until,
+            principal,
+            // Why one more: it tells whether there is another page.
+            limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
+        };
+        Ok((page, limit))
+    }
+}
+
+/// `GET /v1/runs`.
+pub(crate) async fn list(
+    State(app): State<App>,
+    viewer: Viewer,
+    Parameters(asked): Parameters<Asked>,
+) -> Result<Json<Value>, Problem> {
+    let (page, limit) = asked.page(&viewer)?;
+    let mut rows = app
+        .read(move |shared| Ok(shared.desk.store()?.runs_page(&page)?))
+        .await?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    let after = rows.last().map(|(n, _)| n.to_string()).filter(|_| more);
+    let runs: Vec<Value> = rows.iter().map(|(_, row)| row_json(row)).collect();
+    Ok(Json(json!({ "schema": "provost/runs/v2", "runs": runs, "after": after })))
+}
+
+fn row_json(row: &RunRow) -> Value {
+    let summary: Summary = serde_json::from_str(&row.summary).unwrap_or_default();
+    json!({
+        "id": row.id,
+        "goal": row.goal,
+        "status": row.status,
+        "revision": summary.revision,
+        "message": summary.message,
+        "created_ms": row.created_at_ms,
+        "updated_ms": row.updated_at_ms,
+        "seq": row.head_seq,
+    })
+}
+
+/// What is to be begun.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    goal: Option<String>,
+    plan: Option<Value>,
+    mode: Option<PlanningMode>,
+    #[serde(default)]
+    planner_first: bool,
+    ask: Option<AskMode>,
+    #[serde(default)]
+    again: bool,
+}
+
+/// `POST /v1/runs`.
+pub(crate) async fn begin(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Problem> {
+    let wanted: Wanted = body.into()?;
+    let key = headers.get("idempotency-key");
+    let key = key.map(|key| key.to_str().map(str::to_owned)).transpose();
+    let unfit = |_| Problem::new(ProblemKind::Unfit, "the `Idempotency-Key` is no plain text");
+    let key = key.map_err(unfit)?;
+    let (new, whom, known) = {
+        let viewer = viewer.clone();
+        app.read(move |shared| prepare(shared, &viewer, wanted, key.as_deref()))
+            .await?
+    };
+    if let Some(run) = known {
+        return Ok(answer(StatusCode::OK, &run));
+    }
+    match app.beginner.begin(new, whom).await {
+        Ok(run) => Ok(answer(StatusCode::CREATED, &run)),
+        Err(problem) => Err(problem),
+    }
+}
+
+fn answer(status: StatusCode, run: &str) -> Response {
+    let location = [(header::LOCATION, format!("/v1/runs/{run}"))];
+    let body = json!({ "schema": "provost/begun/v1", "run": run });
+    (status, location, Json(body)).into_response()
+}
+
+/// The run to begin, for whom, and the run that the same request began before.
+type Prepared = (NewRun, OnBehalf, Option<String>);
+
+fn prepare(
+    shared: &Shared,
+    viewer: &Viewer,
+    wanted: Wanted,
+    key: Option<&str>,
+) -> Result<Prepared, Problem> {
+    let new = new_run(shared, viewer, wanted)?;
+    let principal = match &new.planner {
+        // Why: what a client planned acts for an agent, whoever carries it.
+        PlannerChoice::Client { .. } => viewer.principal.agent(),
+        _ => viewer.principal.clone(),
+    };
+    let run = key.map(|key| id_of(shared, &principal, key)).transpose()?;
+    let known = match &run {
+        Some(run) => same_before(shared, run, &new)?,
+        None => None,
+    };
+    Ok((new, OnBehalf { principal, run }, known))
+}
+
+fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, Problem> {
+    let workspace = shared.engine.workspace();
+    let ask = wanted.ask.unwrap_or(workspace.ask());
+    match (wanted.goal, wanted.plan) {
+        (Some(goal), None) => {
+            let routed = if wanted.planner_first {
+                planner_first(workspace, &goal, wanted.mode)
+            } else {
+                route(workspace, &goal, wanted.mode)
+            };
+            Ok(routed.map_err(no_planner)?.into_run(ask, wanted.again))
+        }
+        (None, Some(plan)) if wanted.mode.is_none() && !wanted.planner_first => {
+            let (judged, planner) = judge(shared, viewer, &plan);
+            if judged.plan.is_none() {
+                return Err(findings(shared, &judged));
+            }
+            Ok(NewRun {
+                goal: judged.goal,
+                interpreted_by: format!("plan of {}", viewer.principal.id),
+                planner,
+                fallback: None,
+                mode: None,
+                ask,
+                again: wanted.again,
+            })
+        }
+        _ => {
+            let detail = "a run begins with a `goal`, or with a `plan` and neither mode nor planner";
+            Err(Problem::new(ProblemKind::Unfit, detail))
+        }
+    }
+}
+
+fn no_planner(error: RouteError) -> Problem {
+    Problem::new(ProblemKind::NoPlanner, error.to_string())
+}
+
+/// What the check finds in a plan that came over HTTP, and who counts as its planner.
+pub(super) fn judge(
+    shared: &Shared,
+    viewer: &Viewer,
+    plan: &Value,
+) -> (CheckedFile, PlannerChoice) {
+    let text = match plan {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    };
+    let workspace = shared.engine.workspace();
+    if viewer.principal.kind == PrincipalKind::Agent {
+        let client = viewer.login_word().replace(' ', "-");
+        let judged = of_client(workspace, &client, text.clone());
+        return (judged, PlannerChoice::Client { client, text });
+    }
+    let name = format!("plan of {}", viewer.principal.id);
+    let judged = of_file(workspace, Source::new(name.as_str(), text.as_str()));
+    let playbook = None;
+    (
+        judged,
+        PlannerChoice::File {
+            name,
+            text,
+            playbook,
+        },
+    )
+}
+
+/// The findings in a plan as a problem.
+fn findings(shared: &Shared, judged: &CheckedFile) -> Problem {
+    let problem = Problem::new(ProblemKind::Findings, "the plan has errors: nothing was begun");
+    problem.with("check", (shared.lent.findings)(judged))
+}
+
+/// `POST /v1/checks`.
+pub(crate) async fn check(
+    State(app): State<App>,
+    viewer: Viewer,
+    body: Body,
+) -> Result<Json<Value>, Problem> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Check {
+        plan: Value,
+    }
+    let asked: Check = body.into()?;
+    let checked = app.read(move |shared| {
+        let (judged, _) = judge(shared, &viewer, &asked.plan);
+        Ok((shared.lent.findings)(&judged))
+    });
+    Ok(Json(checked.await?))
+}
+
+/// The id of the run that a principal begins under a key: without the server's own key nobody
+/// tells it beforehand.
+fn id_of(shared: &Shared, principal: &Principal, key: &str) -> Result<String, Problem> {
+    const ALPHABET: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    if !(1..=200).contains(&key.len()) {
+        let detail = "an `Idempotency-Key` has 1 to 200 characters";
+        return Err(Problem::new(ProblemKind::Unfit, detail));
+    }
+    let of = json!([principal.kind, principal.id, key]).to_string();
+    let secret = shared.database.key()?;
+    let tag = hmac::sign(
+        &hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()),
+        of.as_bytes(),
+    );
+    let letters = tag.as_ref().iter().take(12);
+    let letters = letters.filter_map(|byte| ALPHABET.get(usize::from(byte & 31)));
+    Ok(letters.map(|byte| char::from(*byte)).collect())
+}
+
+/// The run of this id, if the same request began it.
+fn same_before(shared: &Shared, run: &str, new: &NewRun) -> Result<Option<String>, Problem> {
+    let store = shared.desk.store()?;
+    match store.run(run) {
+        Err(StoreError::UnknownRun { .. }) => return Ok(None),
+        Err(error) => return Err(error.into()),
+        Ok(_) => {}
+    }
+    let (_, events) = shared.engine.fold_through(store, run)?;
+    let same = events.first().is_some_and(|(first, _)| match first {
+        Event::RunCreated(created) => {
+            created.goal == new.goal
+                && created.planner == new.planner
+                && (created.mode, created.ask) == (new.mode, new.ask)
+        }
+        _ => false,
+    });
+    if same {
+        return Ok(Some(run.to_owned()));
+    }
+    let detail = "this `Idempotency-Key` was used for another request";
+    Err(Problem::new(ProblemKind::OtherRequest, detail).hint("draw a new key for each request"))
+}

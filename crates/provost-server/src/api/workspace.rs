@@ -1,0 +1,149 @@
+//! The workspace: what it is, its tools, what is stopped, and who is signed in.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use provost_engine::clock::now_ms;
+use provost_engine::store::{StopScope, Stopped};
+use provost_plan::plan::request::{RoleView, ToolSignature};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::input::Body;
+use crate::app::App;
+use crate::door::{Login, Viewer};
+use crate::problem::{Problem, ProblemKind};
+
+/// `GET /v1/workspace`.
+pub(crate) async fn get(State(app): State<App>, _: Viewer) -> Json<Value> {
+    let workspace = app.engine.workspace();
+    let name = workspace.root().file_name().map(|name| name.to_string_lossy().into_owned());
+    Json(json!({
+        "schema": "provost/workspace/v1",
+        "name": name,
+        "description": workspace.description(),
+        "store": app.engine.inbox().store(),
+        "solo": workspace.is_solo(),
+        "signed": workspace.requires_signatures(),
+        "version": env!("CARGO_PKG_VERSION"),
+    }))
+}
+
+/// `GET /v1/tools`.
+pub(crate) async fn tools(State(app): State<App>, _: Viewer) -> Json<Value> {
+    let catalog = app.engine.workspace().catalog();
+    let tools: Vec<_> = catalog.iter().map(|one| ToolSignature::of(one)).collect();
+    let roles: Vec<_> = catalog.roles().map(|role| RoleView::of(role)).collect();
+    Json(json!({ "schema": "provost/client-tools/v1", "tools": tools, "roles": roles }))
+}
+
+/// `GET /v1/stops`.
+pub(crate) async fn stops(State(app): State<App>, _: Viewer) -> Result<Json<Value>, Problem> {
+    let all = app.read(|shared| Ok(shared.desk.store()?.stops()?)).await?;
+    let all: Vec<Value> = all.iter().map(of_stop).collect();
+    Ok(Json(json!({ "schema": "provost/stops/v1", "stops": all })))
+}
+
+fn of_stop(stop: &Stopped) -> Value {
+    json!({
+        "scope": stop.scope.word(),
+        "name": stop.name,
+        "by": stop.by,
+        "reason": stop.reason,
+        "at_ms": stop.at_ms,
+    })
+}
+
+/// What a stop binds. Of everything the name is `-`: an address has no empty part.
+fn scope(app: &App, scope: &str, name: String) -> Result<(StopScope, String), Problem> {
+    let unbound = |detail: String| Problem::new(ProblemKind::BindsNothing, detail);
+    let workspace = app.engine.workspace();
+    match scope {
+        "all" if name == "-" => Ok((StopScope::All, String::new())),
+        "principal" => Ok((StopScope::Principal, name)),
+        "tool" if workspace.catalog().has_any(&name)
+            || workspace.catalog().has_any(&format!("{name}.*")) =>
+        {
+            Ok((StopScope::Tool, name))
+        }
+        "playbook" if workspace.playbooks().get(&name).is_some() => {
+            Ok((StopScope::Playbook, name))
+        }
+        "all" => Err(unbound("all of a workspace has the name `-`".to_owned())),
+        "tool" | "playbook" => Err(unbound(format!("there is no {scope} `{name}`"))),
+        _ => Err(Problem::not_found("scope")
+            .hint("`all`, `tool`, `playbook` or `principal`")),
+    }
+}
+
+/// `PUT /v1/stops/{scope}/{name}`.
+pub(crate) async fn stop(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path((word, name)): Path<(String, String)>,
+    body: Body,
+) -> Result<Json<Value>, Problem> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Reason {
+        reason: String,
+    }
+    viewer.speaks()?;
+    let (scope, name) = scope(&app, &word, name)?;
+    let Reason { reason } = body.into()?;
+    let stopped = Stopped {
+        scope,
+        name,
+        by: viewer.principal.id,
+        reason,
+        at_ms: now_ms(),
+    };
+    app.engine.store().stop(&stopped).await?;
+    Ok(Json(of_stop(&stopped)))
+}
+
+/// `DELETE /v1/stops/{scope}/{name}`.
+pub(crate) async fn lift(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path((word, name)): Path<(String, String)>,
+) -> Result<Json<Value>, Problem> {
+    viewer.speaks()?;
+    let (scope, name) = scope(&app, &word, name)?;
+    let by = &viewer.principal.id;
+    app.engine.store().unstop(scope, &name, by).await?;
+    Ok(Json(json!({ "schema": "provost/stops/v1", "stops": [] })))
+}
+
+/// `GET /v1/sessions`: one's own.
+pub(crate) async fn sessions(
+    State(app): State<App>,
+    viewer: Viewer,
+) -> Result<Json<Value>, Problem> {
+    let all = app.database.sessions(Some(&viewer.principal.id))?;
+    let this = match &viewer.login {
+        Login::Session { digest, .. } => digest.as_str(),
+        Login::Token { .. } => "",
+    };
+    let shown = all.iter().map(|one| {
+        json!({
+            "login": one.login,
+            "began_ms": one.began_ms,
+            "ends_ms": one.ends_ms,
+            "seen_ms": one.seen_ms,
+            "this": one.digest == this,
+        })
+    });
+    let shown: Vec<Value> = shown.collect();
+    Ok(Json(json!({ "schema": "provost/sessions/v1", "sessions": shown })))
+}
+
+/// `DELETE /v1/sessions`: ends all of one's own.
+pub(crate) async fn end_sessions(
+    State(app): State<App>,
+    viewer: Viewer,
+) -> Result<Json<Value>, Problem> {
+    viewer.speaks()?;
+    let ended = app.database.end(Some(&viewer.principal.id), None)?;
+    app.database.note(&viewer.principal.id, "ended all sessions")?;
+    Ok(Json(json!({ "schema": "provost/sessions/v1", "ended": ended })))
+}

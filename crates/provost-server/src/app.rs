@@ -1,0 +1,80 @@
+//! What every request is answered with: the engine, the readers, the doors and the driver's ear.
+//!
+//! Owns nothing but the join. INVARIANT: what is lent by the front end only draws; it decides
+//! nothing.
+
+use std::sync::Arc;
+
+use provost_engine::engine::Engine;
+use provost_engine::proposal::CheckedFile;
+use provost_engine::run::card::Card;
+use provost_engine::run::state::State;
+use provost_plan::digest::Digest;
+use serde_json::Value;
+use tokio::sync::watch;
+
+use crate::door::Door;
+use crate::door::attempts::Attempts;
+use crate::door::database::Database;
+use crate::drive::Beginner;
+use crate::feed::Feed;
+use crate::problem::{Problem, ProblemKind};
+use crate::view::Desk;
+
+/// How the terminal draws a card: nobody approves what a second renderer made of it.
+pub type CardText = dyn Fn(&Digest, &Card) -> String + Send + Sync;
+/// How the terminal tells of a run as data.
+pub type RunJson = dyn Fn(&State) -> Value + Send + Sync;
+/// How the terminal tells of a checked plan as data.
+pub type FindingsJson = dyn Fn(&CheckedFile) -> Value + Send + Sync;
+
+/// What the front end lends, so that each view has one owner.
+pub struct Lent {
+    /// A card as plain text.
+    pub card: Box<CardText>,
+    /// A run, as `show --json` has it.
+    pub run: Box<RunJson>,
+    /// The findings in a plan, as `check --json` has them.
+    pub findings: Box<FindingsJson>,
+}
+
+/// All that requests share.
+pub(crate) struct Shared {
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) desk: Desk,
+    pub(crate) door: Door,
+    pub(crate) database: Database,
+    pub(crate) logins: Attempts,
+    pub(crate) lent: Lent,
+    pub(crate) beginner: Beginner,
+    pub(crate) feed: Feed,
+    /// Turns true when the process is told to end.
+    pub(crate) halt: watch::Receiver<bool>,
+}
+
+/// The state of the router.
+#[derive(Clone)]
+pub(crate) struct App(pub(crate) Arc<Shared>);
+
+impl std::ops::Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl App {
+    /// Reads on a thread of its own, so that a long run keeps no other request waiting.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Shared) -> Result<T, Problem> + Send + 'static,
+    ) -> Result<T, Problem> {
+        let shared = Arc::clone(&self.0);
+        let done = tokio::task::spawn_blocking(move || read(&shared)).await;
+        done.unwrap_or_else(|_| {
+            let detail = "the request could not be answered";
+            Err(Problem::new(ProblemKind::Failed, detail))
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! The door: whether a request is for this server, and who it is from.
+//!
+//! Owns the order of the looks: the name of the host, proxies, the login, the site it comes from.
+//! Rules nothing about runs. INVARIANT: a request that is not let in is answered before its body
+//! is read, and each answer bears the headers of this server.
+
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use provost_engine::clock::now_ms;
+use provost_plan::policy::{Principal, PrincipalKind};
+
+use crate::app::{App, Shared};
+use crate::problem::{Problem, ProblemKind};
+
+pub(crate) mod attempts;
+mod cross_site;
+pub mod database;
+mod headers;
+mod host;
+pub(crate) mod link;
+mod secret;
+pub(crate) mod session;
+mod token;
+
+/// Under which names the server is reached, and how strictly.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    /// `Host` as requests name it, in small letters.
+    hosts: Vec<String>,
+    /// Whether people reach it by https.
+    secure: bool,
+    /// Whether one person works here.
+    solo: bool,
+}
+
+/// Who looks at the workspace.
+#[derive(Clone, Debug)]
+pub struct Viewer {
+    /// A person, or an agent of theirs.
+    pub principal: Principal,
+    /// How they showed it.
+    pub login: Login,
+}
+
+/// How somebody showed who they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Login {
+    /// A session of a browser.
+    Session {
+        /// The digest by which the database knows it.
+        digest: String,
+        /// When it ends, in milliseconds since 1970.
+        ends_ms: i64,
+    },
+    /// A token of a program.
+    Token {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Viewer {
+    /// Whether they may see a run that acts for `requester`: people see all, agents what they
+    /// began.
+    #[must_use]
+    pub fn sees(&self, requester: &Principal) -> bool {
+        self.sees_all()
+            || (requester.kind == PrincipalKind::Agent && requester.id == self.principal.id)
+    }
+
+    /// Whether they may see every run.
+    #[must_use]
+    pub fn sees_all(&self) -> bool {
+        self.principal.kind == PrincipalKind::User
+    }
+
+    /// An agent says nothing to a run, ever.
+    ///
+    /// # Errors
+    /// [`ProblemKind::NotAllowed`] for an agent.
+    pub fn speaks(&self) -> Result<(), Problem> {
+        if self.principal.kind == PrincipalKind::User {
+            return Ok(());
+        }
+        let detail = format!("`{}` is an agent, and only people speak", self.principal.id);
+        Err(Problem::new(ProblemKind::NotAllowed, detail))
+    }
+
+    /// How they signed in, in one word and a name.
+    #[must_use]
+    pub fn login_word(&self) -> String {
+        match &self.login {
+            Login::Session { .. } => "session".to_owned(),
+            Login::Token { name } => format!("token {name}"),
+        }
+    }
+}
+
+impl FromRequestParts<App> for Viewer {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
+        let viewer = parts.extensions.get::<Viewer>().cloned();
+        viewer.ok_or_else(|| {
+            Problem::new(ProblemKind::NotSignedIn, "this needs a session or a token")
+                .hint("sign in at /login, or send a token as `Authorization: Bearer …`")
+        })
+    }
+}
+
+/// What stands before every route.
+pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let is_page = crate::routes::is_page(request.uri().path());
+    let response = match enter(&app, &mut request) {
+        Ok(()) => next.run(request).await,
+        Err(problem) => problem.into_response(),
+    };
+    let response = if is_page {
+        crate::page::instead_of_problem(response)
+    } else {
+        response
+    };
+    headers::set(response, app.door.secure)
+}
+
+fn enter(app: &App, request: &mut Request) -> Result<(), Problem> {
+    host::check(&app.door.hosts, request.uri(), request.headers())?;
+    if app.door.solo {
+        host::refuse_proxies(request.headers())?;
+    }
+    let viewer = authenticate(app, request.headers())?;
+    let by_token = viewer
+        .as_ref()
+        .is_some_and(|viewer| matches!(viewer.login, Login::Token { .. }));
+    if !request.method().is_safe() && !by_token {
+        cross_site::check(&app.door, request.headers())?;
+    }
+    if let Some(viewer) = viewer {
+        request.extensions_mut().insert(viewer);
+    }
+    Ok(())
+}
+
+/// Who the request is from, if it says so; what it says wrongly is refused.
+fn authenticate(app: &App, headers: &HeaderMap) -> Result<Option<Viewer>, Problem> {
+    let cookie = session::cookie_of(headers, app.door.secure);
+    let bearer = headers.get(header::AUTHORIZATION);
+    if cookie.is_some() && bearer.is_some() {
+        let detail = "the request has a cookie and a token";
+        return Err(Problem::new(ProblemKind::TwoLogins, detail));
+    }
+    let viewer = match (cookie, bearer) {
+        (_, Some(bearer)) => Some(token::viewer(app, bearer)?),
+        (Some(cookie), None) => session::viewer(app, &cookie)?,
+        (None, None) => None,
+    };
+    if let Some(viewer) = &viewer {
+        app.door.refuse_unlisted(app, &viewer.principal.id)?;
+    }
+    Ok(viewer)
+}
+
+impl Shared {
+    /// Whether a login counts still: it may have been ended since it was looked at.
+    ///
+    /// # Errors
+    /// [`ProblemKind::NotSignedIn`] if it was.
+    pub(crate) fn still_counts(&self, viewer: &Viewer) -> Result<(), Problem> {
+        let counts = match &viewer.login {
+            Login::Session { digest, .. } => self.database.session_counts(digest)?,
+            Login::Token { name } => self.database.token_counts(name)?,
+        };
+        if counts {
+            return Ok(());
+        }
+        Err(Problem::new(ProblemKind::NotSignedIn, "the login has ended"))
+    }
+}
+
+impl Door {
+    pub(crate) fn new(hosts: Vec<String>, secure: bool, solo: bool) -> Self {
+        Self {
+            hosts,
+            secure,
+            solo,
+        }
+    }
+
+    /// Whether people reach the server by https.
+    pub(crate) fn is_secure(&self) -> bool {
+        self.secure
+    }
+
+    /// Whoever is not listed sees nothing, but that.
+    fn refuse_unlisted(&self, app: &App, person: &str) -> Result<(), Problem> {
+        if self.solo || app.engine.workspace().people().is_listed(person) {
+            return Ok(());
+        }
+        let detail = format!("`{person}` is not listed in policies/entities.json");
+        Err(Problem::new(ProblemKind::Unlisted, detail)
+            .hint("who keeps the workspace adds people there"))
+    }
+}
+
+/// The person called `id`, or an agent of theirs.
+pub(crate) fn principal(app: &App, id: &str, is_agent: bool) -> Principal {
+    let person = app.engine.workspace().people().principal(id);
+    if is_agent { person.agent() } else { person }
+}
+
+/// A moment so long from now.
+pub(crate) fn after(length: std::time::Duration) -> i64 {
+    let length = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
+    now_ms().saturating_add(length)
+}

@@ -1,0 +1,39 @@
+//! The name of the host: the defence against names that are made to point at this machine.
+//!
+//! Owns the comparison. Asks no resolver. INVARIANT: a request under another name is answered
+//! before anything of it is read but its head.
+
+use axum::http::{HeaderMap, Uri, header};
+
+use crate::problem::{Problem, ProblemKind};
+
+/// Refuses a request that is not for one of these names.
+pub(super) fn check(hosts: &[String], uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+    let mut named = headers.get_all(header::HOST).iter();
+    let (first, second) = (named.next(), named.next());
+    let host = match (first, second) {
+        (Some(host), None) => host.to_str().ok().map(str::to_ascii_lowercase),
+        _ => None,
+    };
+    let in_line = uri.authority().map(|name| name.as_str().to_ascii_lowercase());
+    let fits = |name: &String| hosts.contains(name);
+    let known = host.as_ref().is_some_and(fits) && in_line.as_ref().is_none_or(fits);
+    if known {
+        return Ok(());
+    }
+    Err(
+        Problem::new(ProblemKind::Misdirected, "the request names another host")
+            .hint("use the address that `provost serve` printed"),
+    )
+}
+
+/// Refuses what came through a proxy.
+pub(super) fn refuse_proxies(headers: &HeaderMap) -> Result<(), Problem> {
+    let of_proxy = |name: &str| name == "forwarded" || name.starts_with("x-forwarded-");
+    if headers.keys().any(|name| of_proxy(name.as_str())) {
+        let detail = "a solo workspace is served to one browser of this machine alone";
+        return Err(Problem::new(ProblemKind::Proxied, detail)
+            .hint("remove policies/solo.cedar and list the people to serve a team"));
+    }
+    Ok(())
+}

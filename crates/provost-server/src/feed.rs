@@ -1,0 +1,305 @@
+//! The event stream: that something changed, for everybody who looks.
+//!
+//! Owns the one reader that tails the journal, and what each stream has sent so far. A stream holds
+//! a place and no queue, so that a slow one reads its rest from the journal. INVARIANT: after a
+//! place that the journal still has, every event follows once and in order; after any other comes
+//! a reset, never silence.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::sse::{Event as Sent, Sse};
+use futures::stream::{Stream, unfold};
+use provost_engine::store::{FeedEvent, Store, StoreError};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::watch;
+
+use crate::api::input::Parameters;
+use crate::app::{App, Shared};
+use crate::door::{Login, Viewer};
+use crate::problem::{Problem, ProblemKind};
+
+/// How often the journal is looked at.
+const LOOK: Duration = Duration::from_millis(25);
+/// Most events that are read at once.
+const BATCH: u32 = 200;
+/// How often a stream that is silent says where it stands, and is looked at anew.
+const ALIVE: Duration = Duration::from_secs(15);
+/// Most streams of one login.
+const STREAMS_MAX: usize = 8;
+/// How soon a reader comes back to a server that ended.
+const RETRY: Duration = Duration::from_secs(2);
+
+/// The newest place, and how many streams each login has.
+pub(crate) struct Feed {
+    newest: watch::Sender<i64>,
+    open: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl Default for Feed {
+    fn default() -> Self {
+        Self {
+            newest: watch::Sender::new(0),
+            open: Arc::default(),
+        }
+    }
+}
+
+/// Tails the journal for all streams until the process is told to end.
+pub(crate) async fn tail(app: App) {
+    let mut halt = app.halt.clone();
+    let mut looks = tokio::time::interval(LOOK);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            _ = halt.wait_for(|told| *told) => return,
+            _ = looks.tick() => {}
+        }
+        // Why only then: nobody listens, and who comes reads where the journal stands.
+        if app.feed.newest.receiver_count() == 0 {
+            continue;
+        }
+        let newest = app.read(|shared| Ok(newest(shared.desk.store()?)?.0)).await;
+        if let Ok(newest) = newest {
+            app.feed.newest.send_if_modified(|known| {
+                let moved = *known != newest;
+                *known = newest;
+                moved
+            });
+        }
+    }
+}
+
+/// The newest place, and its id.
+fn newest(store: &Store) -> Result<(i64, String), StoreError> {
+    let event = store.newest_event()?;
+    Ok(event.map_or_else(|| (0, id(0, "")), |event| (event.n, id_of(&event))))
+}
+
+fn id(n: i64, link: &str) -> String {
+    let link: String = link.chars().take(8).collect();
+    format!("{n}-{link}")
+}
+
+fn id_of(event: &FeedEvent) -> String {
+    id(event.n, &event.link.short())
+}
+
+/// A place of one login among those that stream.
+struct StreamPlace {
+    login: String,
+    open: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+impl StreamPlace {
+    fn take(feed: &Feed, viewer: &Viewer) -> Result<Self, Problem> {
+        let login = match &viewer.login {
+            Login::Session { digest, .. } => digest.clone(),
+            Login::Token { name } => format!("token {name}"),
+        };
+        let mut open = feed.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = open.entry(login.clone()).or_default();
+        if *count >= STREAMS_MAX {
+            let detail = "too many streams are open for this login";
+            return Err(Problem::new(ProblemKind::TooMany, detail));
+        }
+        *count += 1;
+        Ok(Self {
+            login,
+            open: Arc::clone(&feed.open),
+        })
+    }
+}
+
+impl Drop for StreamPlace {
+    fn drop(&mut self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(count) = open.get_mut(&self.login) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.login);
+            }
+        }
+    }
+}
+
+/// One stream.
+struct Follower {
+    app: App,
+    viewer: Viewer,
+    at: i64,
+    newest: watch::Receiver<i64>,
+    halt: watch::Receiver<bool>,
+    ready: VecDeque<Sent>,
+    over: bool,
+    _place: StreamPlace,
+}
+
+/// The parameters of a stream.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Asked {
+    after: Option<String>,
+}
+
+/// `GET /v1/events`.
+pub(crate) async fn stream(
+    State(app): State<App>,
+    viewer: Viewer,
+    headers: HeaderMap,
+    Parameters(asked): Parameters<Asked>,
+) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Problem> {
+    let place = StreamPlace::take(&app.feed, &viewer)?;
+    // Why first: what is committed from here on wakes the stream.
+    let newest = app.feed.newest.subscribe();
+    let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
+    let after = last.map(str::to_owned).or(asked.after);
+    let (at, reset) = app.read(move |shared| where_from(shared, after)).await?;
+    let mut follower = Follower {
+        halt: app.halt.clone(),
+        app,
+        viewer,
+        at,
+        newest,
+        ready: VecDeque::new(),
+        over: false,
+        _place: place,
+    };
+    if let Some(id) = reset {
+        let event = Sent::default().event("reset").id(id).data("{}");
+        follower.ready.push_back(event);
+    }
+    let events = unfold(follower, |mut follower| async move {
+        let next = follower.next().await?;
+        Some((Ok(next), follower))
+    });
+    Ok(Sse::new(events))
+}
+
+/// Where a stream goes on; with the id of the newest event where that is not where it was left.
+fn where_from(shared: &Shared, after: Option<String>) -> Result<(i64, Option<String>), Problem> {
+    let store = shared.desk.store()?;
+    if let Some(after) = &after {
+        let n = after.split('-').next().and_then(|n| n.parse::<i64>().ok());
+        let still = match n {
+            Some(0) => after == "0-",
+            Some(n) => store.event_at(n)?.is_some_and(|event| id_of(&event) == *after),
+            None => false,
+        };
+        if let (true, Some(n)) = (still, n) {
+            return Ok((n, None));
+        }
+    }
+    let (n, id) = newest(store)?;
+    Ok((n, Some(id)))
+}
+
+impl Follower {
+    async fn next(&mut self) -> Option<Sent> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return Some(event);
+            }
+            if self.over {
+                return None;
+            }
+            self.newest.mark_unchanged();
+            if let Err(problem) = self.fill().await {
+                self.bye(problem.kind.name());
+                continue;
+            }
+            if !self.ready.is_empty() {
+                continue;
+            }
+            match woken(&mut self.halt, &mut self.newest).await {
+                Wake::Halting => self.bye("halting"),
+                Wake::Moved => {}
+                Wake::Silent => self.alive().await,
+            }
+        }
+    }
+
+    fn bye(&mut self, why: &str) {
+        let data = json!({ "why": why }).to_string();
+        let event = Sent::default().event("bye").retry(RETRY).data(data);
+        self.ready.push_back(event);
+        self.over = true;
+    }
+
+    /// Says where the stream stands, so that a reader's place stays near the newest.
+    async fn alive(&mut self) {
+        let at = self.at;
+        let stands = self.app.read(move |shared| {
+            let event = shared.desk.store()?.event_at(at)?;
+            Ok(event.map_or_else(|| id(0, ""), |event| id_of(&event)))
+        });
+        match stands.await {
+            Ok(id) => self.ready.push_back(Sent::default().id(id).comment("alive")),
+            Err(problem) => self.bye(problem.kind.name()),
+        }
+    }
+
+    /// Reads what came since, for a login that still counts.
+    async fn fill(&mut self) -> Result<(), Problem> {
+        let (viewer, at) = (self.viewer.clone(), self.at);
+        let (at, events) = self.app.read(move |shared| batch(shared, &viewer, at)).await?;
+        self.at = at;
+        self.ready.extend(events);
+        Ok(())
+    }
+}
+
+/// Why a stream looks again.
+enum Wake {
+    Halting,
+    Moved,
+    Silent,
+}
+
+async fn woken(halt: &mut watch::Receiver<bool>, newest: &mut watch::Receiver<i64>) -> Wake {
+    tokio::select! {
+        _ = halt.wait_for(|told| *told) => Wake::Halting,
+        _ = newest.changed() => Wake::Moved,
+        () = tokio::time::sleep(ALIVE) => Wake::Silent,
+    }
+}
+
+/// The events after a place that a viewer may see, and the place after them.
+fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<(i64, Vec<Sent>), Problem> {
+    shared.still_counts(viewer)?;
+    let store = shared.desk.store()?;
+    let rows = store.events_after(at, BATCH)?;
+    let Some(last) = rows.last() else {
+        return Ok((at, Vec::new()));
+    };
+    let after = last.n;
+    let seen = shared.desk.seen_by(viewer, store)?;
+    let runs: BTreeSet<&String> = rows.iter().filter_map(|row| row.run.as_ref()).collect();
+    let mut statuses = BTreeMap::new();
+    for run in runs {
+        if seen.as_ref().is_none_or(|seen| seen.contains(run)) {
+            statuses.insert(run.clone(), store.run(run)?.status);
+        }
+    }
+    let events = rows.iter().filter_map(|row| {
+        let sent = Sent::default().id(id_of(row));
+        let Some(run) = &row.run else {
+            let data = json!({ "at_ms": row.at_ms, "kind": row.kind });
+            return Some(sent.event("stop").data(data.to_string()));
+        };
+        let data = json!({
+            "run": run,
+            "seq": row.seq,
+            "at_ms": row.at_ms,
+            "kind": row.kind,
+            "status": statuses.get(run)?,
+        });
+        Some(sent.event("run").data(data.to_string()))
+    });
+    Ok((after, events.collect()))
+}

@@ -1,0 +1,40 @@
+//! The server: a workspace over HTTP, for the people of a team and for programs.
+//!
+//! The idea: one thread drives the runs, and beside it requests are answered. What is shown is read
+//! from the journal by the functions that the terminal uses; what is said becomes a statement that
+//! the run machine judges.
+//!
+//! Owns the listener, the doors (who is there), the routes and the event stream. Holds no rule of
+//! its own about runs, never prints, and takes no run up but through the engine's work loop.
+//! INVARIANT: a request from nowhere known is answered before its body is read, and no route
+//! decides who may do what.
+//!
+//! # Floors
+//!
+//! From the top down; a floor uses those below it:
+//!
+//! - [`serve`]: the listener, the end of a process
+//! - `routes`: the one table of routes; `page` and `api` answer them
+//! - `door`: host, cross-site, sessions, links, tokens: who a request is from
+//! - `feed`: the event stream
+//! - `statements`, `drive`: the ways in: what people say, and what is begun
+//! - [`view`]: the one way out: runs, waits, cards, as pages and programs need them
+//! - [`problem`], `limits`: refusals and bounds
+
+mod api;
+mod app;
+mod assets;
+mod door;
+mod drive;
+mod feed;
+mod limits;
+mod page;
+pub mod problem;
+mod routes;
+pub mod serve;
+mod statements;
+pub mod view;
+
+pub use app::Lent;
+pub use door::database::{Database, DatabaseError, StoredSession, StoredToken};
+pub use serve::{ServeError, ServeOptions, Server};

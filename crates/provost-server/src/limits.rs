@@ -1,0 +1,32 @@
+//! Every fixed limit of the server, in one place, with the unit last in the name.
+
+use std::time::Duration;
+
+/// The largest body of a request, in bytes: a plan has one mebibyte at most, escaped twice over.
+pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How long the head of a request may take, and a connection may say nothing.
+pub const HEAD_TIME: Duration = Duration::from_secs(15);
+/// Most connections at once.
+pub const CONNECTIONS_MAX: usize = 256;
+/// How long nothing is taken after the system could not give a connection.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// How long requests may take to end once the process is told to end.
+pub const DRAIN_MAX: Duration = Duration::from_secs(5);
+/// Connections for reads, none shared with whoever drives.
+pub const READERS: usize = 4;
+/// Most runs that are kept as they were last read.
+pub const SEEN_RUNS_MAX: usize = 32;
+/// Most runs that wait to be begun.
+pub const BEGINNINGS_MAX: usize = 64;
+/// How long a one-time link can be used.
+pub const LINK_LASTS: Duration = Duration::from_secs(15 * 60);
+/// How long a session lasts.
+pub const SESSION_LASTS: Duration = Duration::from_secs(12 * 60 * 60);
+/// How long a session lasts without a request.
+pub const SESSION_IDLE: Duration = Duration::from_secs(60 * 60);
+/// How often at most it is noted that a session is in use.
+pub const SESSION_SEEN_EVERY: Duration = Duration::from_secs(60);
+/// Most tries to sign in from one address in a minute.
+pub const LOGINS_PER_MINUTE_MAX: u32 = 10;
+/// Random bytes of a link, a session and a token.
+pub const SECRET_BYTES: usize = 32;

@@ -1,0 +1,23 @@
+//! The page on which somebody signs in.
+//!
+//! Owns its form. Spends nothing. INVARIANT: the code of a link reaches the form in the browser,
+//! from the fragment of the address, and no request before the button is pressed.
+
+use askama::Template;
+use axum::response::Response;
+
+use super::{Frame, html};
+use crate::problem::Problem;
+
+#[derive(Template)]
+#[template(path = "login.html")]
+struct LoginPage {
+    frame: Frame,
+}
+
+/// `GET /login`.
+pub(crate) async fn show() -> Result<Response, Problem> {
+    html(&LoginPage {
+        frame: Frame::open("login"),
+    })
+}

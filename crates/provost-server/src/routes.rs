@@ -1,0 +1,118 @@
+//! The routes, in one table: method, path, who may ask.
+//!
+//! Owns the table, from which the router is built and by which tests ask every route. Answers
+//! nothing. INVARIANT: a route that is not in the table does not exist.
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{MethodRouter, delete, get, post};
+
+use crate::app::App;
+use crate::limits::BODY_BYTES_MAX;
+use crate::problem::Problem;
+use crate::{api, assets, door, page};
+
+/// Who may ask a route at all; what they may do there is judged behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Access {
+    /// Everybody.
+    Open,
+    /// Who has a session or a token.
+    SignedIn,
+}
+
+/// A route.
+pub(crate) struct Route {
+    /// The method.
+    pub(crate) method: &'static str,
+    /// The path, with `{names}` of what varies.
+    pub(crate) path: &'static str,
+    /// Who may ask.
+    pub(crate) access: Access,
+    handler: MethodRouter<App>,
+}
+
+fn open(method: &'static str, path: &'static str, handler: MethodRouter<App>) -> Route {
+    Route {
+        method,
+        path,
+        access: Access::Open,
+        handler,
+    }
+}
+
+pub(crate) fn signed_in(method: &'static str, path: &'static str, handler: MethodRouter<App>) -> Route {
+    Route {
+        method,
+        path,
+        access: Access::SignedIn,
+        handler,
+    }
+}
+
+/// Every route of the server.
+pub(crate) fn table() -> Vec<Route> {
+    let mut all = doors();
+    all.extend(api::routes());
+    all.extend(page::routes());
+    all
+}
+
+fn doors() -> Vec<Route> {
+    vec![
+        open("GET", "/healthz", get(api::health::alive)),
+        open("GET", "/readyz", get(api::health::ready)),
+        open("GET", "/openapi.json", get(api::openapi)),
+        open("GET", "/assets/{hash}/{name}", get(assets::get)),
+        open("GET", "/login", get(page::login::show)),
+        open("POST", "/login/link", post(door::link::spend)),
+        signed_in("POST", "/logout", post(door::link::sign_out)),
+    ]
+}
+
+/// A route that answers `GET`, for who is signed in.
+pub(crate) fn reads<H, T>(path: &'static str, handler: H) -> Route
+where
+    H: axum::handler::Handler<T, App>,
+    T: 'static,
+{
+    signed_in("GET", path, get(handler))
+}
+
+/// A route that answers `POST`, for who is signed in.
+pub(crate) fn posts<H, T>(path: &'static str, handler: H) -> Route
+where
+    H: axum::handler::Handler<T, App>,
+    T: 'static,
+{
+    signed_in("POST", path, post(handler))
+}
+
+/// A route that answers `DELETE`, for who is signed in.
+pub(crate) fn deletes<H, T>(path: &'static str, handler: H) -> Route
+where
+    H: axum::handler::Handler<T, App>,
+    T: 'static,
+{
+    signed_in("DELETE", path, delete(handler))
+}
+
+/// Whether a path is a page for people, and no resource for programs.
+pub(crate) fn is_page(path: &str) -> bool {
+    let of_programs = ["/v1/", "/healthz", "/readyz", "/openapi.json", "/metrics"];
+    !of_programs.iter().any(|prefix| path.starts_with(prefix))
+}
+
+/// The router over the table.
+pub(crate) fn router(app: App) -> Router {
+    let mut router = Router::new();
+    for route in table() {
+        router = router.route(route.path, route.handler);
+    }
+    router
+        .fallback(|| async { Problem::not_found("page or resource") })
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(app.clone(), door::guard))
+        .with_state(app)
+}

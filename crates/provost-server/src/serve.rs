@@ -1,0 +1,287 @@
+//! The listener, and the end of a process.
+//!
+//! Owns connections: how many, how long a head may take, and how they end. Reads no request.
+//! INVARIANT: nothing is listened at that other machines reach unless somebody said under which
+//! name, and a solo workspace is served to this machine alone.
+
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use provost_engine::engine::Engine;
+use provost_engine::store::StoreError;
+use provost_engine::work::{Listener, WorkOptions};
+use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, mpsc, watch};
+
+use crate::app::{App, Lent, Shared};
+use crate::door::attempts::Attempts;
+use crate::door::database::{Database, DatabaseError};
+use crate::door::{Door, after};
+use crate::drive::{self, Beginning};
+use crate::feed::{self, Feed};
+use crate::limits::{ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS};
+use crate::routes;
+use crate::view::Desk;
+
+/// Where the address that a running server is reached at stands in its database.
+pub const ADDRESS_KEY: &str = "address";
+
+/// The address that a connection comes from.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer(pub IpAddr);
+
+/// How a workspace is served.
+#[derive(Clone, Debug)]
+pub struct ServeOptions {
+    /// Where is listened.
+    pub listen: SocketAddr,
+    /// The one address that people use, where it is not the one that is listened at.
+    pub url: Option<String>,
+    /// How runs are driven.
+    pub working: WorkOptions,
+}
+
+/// A workspace cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// One person may be everybody, so nobody else may come near.
+    #[error("a solo workspace is served to this machine alone: {0}")]
+    Solo(&'static str),
+    /// Nobody could sign in.
+    #[error("policies/entities.json lists nobody, so nobody could sign in")]
+    NoPeople,
+    /// The address can be reached from other machines, by a name that nobody said.
+    #[error("`{0}` can be reached from other machines")]
+    Open(SocketAddr),
+    /// The address people use is no address.
+    #[error("`{0}` is no address of a server")]
+    BadUrl(String),
+    /// It cannot be listened at.
+    #[error("cannot listen at `{address}`: {reason}")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        reason: String,
+    },
+    /// The database of the server.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The journal.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl ServeError {
+    /// What to do.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Solo(_) => Some(
+                "remove `policies/solo.cedar` and list the people in `policies/entities.json`",
+            ),
+            Self::NoPeople => Some("list them, or add `policies/solo.cedar` to work alone"),
+            Self::Open(_) => Some(
+                "listen at 127.0.0.1, behind a server that speaks TLS, and say with `url` under \
+                 which https address people reach it",
+            ),
+            Self::BadUrl(_) => Some("write `https://provost.example.com`, without a path"),
+            _ => None,
+        }
+    }
+}
+
+/// A server that listens and does not answer yet.
+pub struct Server {
+    listener: TcpListener,
+    url: String,
+    app: App,
+    beginnings: mpsc::Receiver<Beginning>,
+    working: WorkOptions,
+}
+
+impl Server {
+    /// Opens the doors of a workspace; `halt` turns true when the process is told to end.
+    ///
+    /// # Errors
+    /// [`ServeError`] says why it cannot be served so.
+    pub fn open(
+        engine: Arc<Engine>,
+        options: ServeOptions,
+        lent: Lent,
+        halt: watch::Receiver<bool>,
+    ) -> Result<Self, ServeError> {
+        let workspace = engine.workspace();
+        let solo = workspace.is_solo();
+        if solo && options.url.is_some() {
+            return Err(ServeError::Solo("it takes no `url`"));
+        }
+        if solo && !options.listen.ip().is_loopback() {
+            return Err(ServeError::Solo("it is listened at 127.0.0.1 or ::1"));
+        }
+        if !solo && workspace.people().names().next().is_none() {
+            return Err(ServeError::NoPeople);
+        }
+        if !options.listen.ip().is_loopback() && options.url.is_none() {
+            return Err(ServeError::Open(options.listen));
+        }
+        let listener = listen(options.listen)?;
+        let failed = |error: std::io::Error| ServeError::Listen {
+            address: options.listen,
+            reason: error.to_string(),
+        };
+        let address = listener.local_addr().map_err(failed)?;
+        let (url, hosts) = names(address, options.url)?;
+        let database = Database::open(&workspace.store_dir())?;
+        database.set_meta(ADDRESS_KEY, &url)?;
+        if solo {
+            // Why: a solo workspace has the one session whose link is printed now.
+            database.end(None, None)?;
+        }
+        let (beginner, beginnings) = drive::queue();
+        let door = Door::new(hosts, url.starts_with("https://"), solo);
+        let shared = Shared {
+            desk: Desk::open(&workspace.store_dir())?,
+            door,
+            database,
+            logins: Attempts::default(),
+            lent,
+            beginner,
+            feed: Feed::default(),
+            halt,
+            engine,
+        };
+        Ok(Self {
+            listener,
+            url,
+            app: App(Arc::new(shared)),
+            beginnings,
+            working: options.working,
+        })
+    }
+
+    /// The address that people use.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// A one-time link for a person.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] if it cannot be kept.
+    pub fn link(&self, person: &str) -> Result<String, DatabaseError> {
+        link(&self.app.database, &self.url, person)
+    }
+
+    /// Answers requests and drives the runs of the workspace until the process is told to end.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal fails.
+    pub async fn run(self, listener: &Listener<'_>) -> Result<(), StoreError> {
+        let halt = self.app.halt.clone();
+        let engine = Arc::clone(&self.app.engine);
+        tokio::spawn(feed::tail(self.app.clone()));
+        let router = routes::router(self.app);
+        let answering = tokio::spawn(answer(self.listener, router, halt.clone()));
+        let driven = drive::drive(&engine, self.working, self.beginnings, halt, listener).await;
+        if driven.is_ok() {
+            // Why ignored: a request that panicked was answered by the end of its connection.
+            let _ = tokio::time::timeout(DRAIN_MAX, answering).await;
+        }
+        driven
+    }
+}
+
+/// The address of a one-time link for a person. The code stands in the fragment, which no request
+/// carries.
+///
+/// # Errors
+/// [`DatabaseError`] if it cannot be kept.
+pub fn link(database: &Database, url: &str, person: &str) -> Result<String, DatabaseError> {
+    let code = database.invite(person, after(LINK_LASTS))?;
+    Ok(format!("{url}/login#{code}"))
+}
+
+fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
+    TcpListener::bind(address)
+        .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+        .map_err(|error| ServeError::Listen {
+            address,
+            reason: error.to_string(),
+        })
+}
+
+/// The address that people use, and each `Host` that fits it.
+fn names(address: SocketAddr, url: Option<String>) -> Result<(String, Vec<String>), ServeError> {
+    let Some(url) = url else {
+        let port = address.port();
+        let hosts = ["127.0.0.1", "localhost", "[::1]"];
+        let hosts = hosts.map(|host| format!("{host}:{port}")).to_vec();
+        return Ok((format!("http://{address}"), hosts));
+    };
+    let text = url.trim_end_matches('/').to_ascii_lowercase();
+    let bad = || ServeError::BadUrl(url.clone());
+    let (scheme, host) = text.split_once("://").ok_or_else(bad)?;
+    let named = !host.is_empty() && !host.contains(['/', '?', '#', '@']);
+    let loopback = ["127.0.0.1", "localhost", "[::1]"];
+    let plain = |name: &str| host == name || host.starts_with(&format!("{name}:"));
+    let is_local = loopback.iter().any(|name| plain(name));
+    if !named || !(scheme == "https" || scheme == "http" && is_local) {
+        return Err(bad());
+    }
+    let host = host.to_owned();
+    Ok((text, vec![host]))
+}
+
+/// Takes connections until the process is told to end, and lets those that are there end.
+async fn answer(listener: TcpListener, router: Router, mut halt: watch::Receiver<bool>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
+        return;
+    };
+    let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut open = tokio::task::JoinSet::new();
+    while !*halt.borrow() {
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else {
+            break;
+        };
+        tokio::select! {
+            _ = halt.changed() => {}
+            accepted = listener.accept() => match accepted {
+                Ok((stream, from)) => {
+                    let router = router.clone();
+                    let halt = halt.clone();
+                    open.spawn(async move {
+                        converse(stream, Peer(from.ip()), router, halt).await;
+                        drop(place);
+                    });
+                }
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+            Some(_) = open.join_next() => {}
+        }
+    }
+    drop(listener);
+    while open.join_next().await.is_some() {}
+}
+
+/// One connection, until either end closes it; told to end, it answers what it is asked and ends.
+async fn converse(stream: TcpStream, peer: Peer, router: Router, mut halt: watch::Receiver<bool>) {
+    // Why ignored: a connection without it is only slower.
+    let _ = stream.set_nodelay(true);
+    let service = TowerToHyperService::new(router.layer(axum::Extension(peer)));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
+    let serving = http.serve_connection(TokioIo::new(stream), service);
+    let mut serving = std::pin::pin!(serving);
+    tokio::select! {
+        // Why ignored: whatever ended it, the other end sees it.
+        _ = serving.as_mut() => return,
+        _ = halt.wait_for(|told| *told) => serving.as_mut().graceful_shutdown(),
+    }
+    let _ = serving.await;
+}

@@ -1,0 +1,107 @@
+//! `serve`: the workspace over HTTP, for people in a browser and for programs.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use clap::Args;
+use provost_engine::engine::EngineError;
+use provost_engine::work::WorkOptions;
+use provost_server::{Lent, ServeError, ServeOptions, Server};
+
+use super::check;
+use crate::drive::halt::at_interrupt_or_end;
+use crate::drive::log::DriveLog;
+use crate::drive::sign_head;
+use crate::failure::{Exit, Failure};
+use crate::output;
+use crate::screen::{card, run as run_screen};
+use crate::workspace_path::WorkspacePath;
+
+const HALTING: &str = "halting: nothing further begins, calls in flight settle; the next signal \
+                       ends at once";
+
+/// Arguments of `serve`.
+#[derive(Clone, Debug, Args)]
+#[command(
+    after_help = "Drives the runs of the workspace as `provost work` does, and prints the address \
+                  of its page. Ctrl-C and SIGTERM let calls in flight settle and exit 0; the \
+                  second ends at once."
+)]
+pub struct ServeArgs {
+    /// listen at this address; port 0 takes a free port
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4520")]
+    listen: SocketAddr,
+    /// address that people use, with a server that speaks TLS in front
+    #[arg(long, value_name = "URL")]
+    url: Option<String>,
+    /// number of runs at once
+    #[arg(long, value_name = "N", default_value_t = 64,
+          value_parser = clap::value_parser!(u16).range(1..=1024))]
+    runs: u16,
+    /// log JSON lines
+    #[arg(long)]
+    json: bool,
+}
+
+/// Does it.
+pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
+    let engine = Arc::new(place.to_drive()?);
+    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), verb.json);
+    let options = ServeOptions {
+        listen: verb.listen,
+        url: verb.url,
+        working: WorkOptions {
+            until_idle: false,
+            runs_max: verb.runs.into(),
+        },
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        // Why two: this thread drives the runs; requests, signals and timers are the workers'.
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let served = runtime.block_on(async {
+        let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
+        let server = Server::open(Arc::clone(&engine), options, lent(place), halt)?;
+        announce(&server, &engine)?;
+        let worked = server.run(&|told| log.put(told)).await;
+        worked.map_err(|error| Failure::from(EngineError::from(error)))
+    });
+    // Why not waited for: a tool's thread that hangs must not keep the command from ending.
+    runtime.shutdown_background();
+    sign_head(place, &engine);
+    served.map(|()| Exit::Done)
+}
+
+/// Says where people find the page: in a solo workspace by the one link there is.
+fn announce(server: &Server, engine: &provost_engine::engine::Engine) -> Result<(), Failure> {
+    let workspace = engine.workspace();
+    if workspace.is_solo() {
+        let link = server.link(&workspace.user().id).map_err(ServeError::from)?;
+        output::data(&format!("{link}\n"));
+    } else {
+        output::data(&format!("{}\n", server.url()));
+        output::note("`provost invite NAME` makes a one-time link for a person\n");
+    }
+    Ok(())
+}
+
+/// How the terminal draws what the server shows.
+fn lent(place: &WorkspacePath) -> Lent {
+    let place = place.clone();
+    Lent {
+        card: Box::new(|digest, asked| {
+            let drawn = card::page(digest, asked).finish();
+            anstream::adapter::strip_str(&drawn).to_string()
+        }),
+        run: Box::new(move |state| run_screen::to_json(state, &place)),
+        findings: Box::new(|judged| check::to_json(judged, judged.plan.is_some())),
+    }
+}
+
+impl From<ServeError> for Failure {
+    fn from(error: ServeError) -> Self {
+        Self::usage(error.to_string()).maybe_hint(error.hint())
+    }
+}

@@ -1,0 +1,162 @@
+//! Who comes in: under which name, from which site, by which link.
+
+use serde_json::Value;
+
+use super::served::{Served, contradictions, team, token};
+use super::workplace::Workplace;
+
+#[test]
+fn a_solo_workspace_is_served_to_one_browser() {
+    let place = Workplace::new();
+    let server = Served::of(&place);
+    let code = Served::code(&server.printed).to_owned();
+    assert!(server.printed.starts_with(&format!("http://{}/login#", server.host)));
+    let host = [("Host", server.host.as_str())];
+    // Whoever only looks, a hundred times, spends nothing: the code is in no request.
+    for _ in 0..50 {
+        server.send("GET /login", &host, "").is(200);
+        server.send("HEAD /login", &host, "").is(200);
+        server.send("GET /login/link", &host, "").is(405);
+    }
+    server.send("GET /", &host, "").is(303);
+    let signed_in = server.sign_in(&code).is(303);
+    let cookie = signed_in.heads["set-cookie"].clone();
+    assert!(cookie.contains("HttpOnly; ") && cookie.ends_with("SameSite=Strict"), "{cookie}");
+    let cookie = cookie.split(';').next().unwrap();
+    let known = [host[0], ("Cookie", cookie)];
+    let inbox = server.send("GET /", &known, "").is(200);
+    assert!(inbox.body.contains("Nothing waits"), "{}", inbox.body);
+    let me = server.send("GET /v1/me", &known, "").is(200);
+    assert_eq!(contradictions("GET /v1/me", &me), [""; 0]);
+    assert_eq!(me.json()["person"], "ada");
+    // A second browser, and a proxy.
+    assert_eq!(server.sign_in(&code).status, 403);
+    for head in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"] {
+        let through = [known[0], known[1], (head, "for=192.0.2.1")];
+        assert_eq!(server.send("GET /v1/me", &through, "").is(403).problem(), "proxied");
+    }
+    // Two cookies of the name: one could be a sibling's.
+    let tossed = format!("{cookie}; {cookie}");
+    let tossed = [host[0], ("Cookie", tossed.as_str())];
+    server.send("GET /v1/me", &tossed, "").is(401);
+    // Signing out ends the session, not only the cookie.
+    let ours = [known[0], known[1], ("Sec-Fetch-Site", "same-origin")];
+    server.send("POST /logout", &ours, "").is(303);
+    server.send("GET /v1/me", &known, "").is(401);
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn a_solo_workspace_is_open_to_nobody_else() {
+    let place = Workplace::new();
+    let refused = |args: &[&str], words: &str| {
+        let ran = place.run(args).exits(2);
+        assert!(ran.stderr.contains(words), "{}", ran.stderr);
+        assert!(ran.stderr.contains("policies/solo.cedar"), "{}", ran.stderr);
+    };
+    refused(&["serve", "--listen", "0.0.0.0:0"], "to this machine alone");
+    refused(
+        &["serve", "--url", "https://provost.example.com"],
+        "takes no `url`",
+    );
+    refused(&["invite", "ada"], "to one person alone");
+    refused(&["token", "new", "ci", "--for", "ada"], "to one person alone");
+    // The control: without that file, with people, both are made.
+    let place = team();
+    place.run(&["token", "new", "ci", "--for", "ada"]).exits(0);
+    let ran = place.run(&["serve", "--listen", "0.0.0.0:0"]).exits(2);
+    assert!(ran.stderr.contains("other machines"), "{}", ran.stderr);
+}
+
+#[test]
+fn another_name_is_answered_before_anything_else() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = format!("Bearer {}", token(&place, "ci", "ada", &[]));
+    let port = server.host.rsplit(':').next().unwrap();
+    let known = ["127.0.0.1", "localhost", "[::1]"].map(|name| format!("{name}:{port}"));
+    for host in &known {
+        let heads = [("Host", host.as_str()), ("Authorization", &ada)];
+        server.send("GET /v1/me", &heads, "").is(200);
+    }
+    let attacker = format!("attacker.example:{port}");
+    for host in [attacker.as_str(), "127.0.0.1", "127.0.0.1:1", ""] {
+        let heads = [("Host", host), ("Authorization", ada.as_str())];
+        let answer = server.send("GET /v1/me", &heads, "");
+        // Why either: a host that is none at all is refused by the reader of the head.
+        assert!([400, 421].contains(&answer.status), "{host}: {answer:?}");
+    }
+    let both = [("Host", known[0].as_str()), ("Host", &attacker)];
+    assert_ne!(server.send("GET /healthz", &both, "").status, 200);
+}
+
+#[test]
+fn a_page_of_another_site_changes_nothing() {
+    let place = team();
+    let server = Served::of(&place);
+    let link = place.run(&["invite", "ada"]).exits(0).raw_stdout;
+    let signed_in = server.sign_in(Served::code(&link)).is(303);
+    let cookie = signed_in.heads["set-cookie"].split(';').next().unwrap().to_owned();
+    let origin = format!("http://{}", server.host);
+    let ask = |more: &[(&str, &str)]| {
+        let mut heads = vec![
+            ("Host", server.host.as_str()),
+            ("Cookie", cookie.as_str()),
+            ("Content-Type", "application/json"),
+        ];
+        heads.extend(more);
+        server.send("PUT /v1/stops/principal/eve", &heads, r#"{"reason":"x"}"#)
+    };
+    for foreign in [
+        &[][..],
+        &[("Sec-Fetch-Site", "cross-site")],
+        &[("Sec-Fetch-Site", "same-site")],
+        &[("Sec-Fetch-Site", "none")],
+        &[("Origin", "http://attacker.example")],
+        &[("Origin", "null")],
+        &[("Sec-Fetch-Site", "same-origin"), ("Origin", "null")],
+    ] {
+        assert_eq!(ask(foreign).is(403).problem(), "cross-site", "{foreign:?}");
+    }
+    let stops = place.json(&["runs", "--json"]);
+    assert_eq!(stops["runs"], Value::Array(Vec::new()));
+    // The controls: the site itself may, and a program with a token needs neither.
+    ask(&[("Sec-Fetch-Site", "same-origin")]).is(200);
+    ask(&[("Origin", &origin)]).is(200);
+    let bo = token(&place, "ci", "bo", &[]);
+    server.ask(&bo, "DELETE /v1/stops/principal/eve", &Value::Null).is(200);
+    // A cookie and a token together are neither.
+    let both = format!("Bearer {bo}");
+    let heads = [
+        ("Host", server.host.as_str()),
+        ("Cookie", cookie.as_str()),
+        ("Authorization", &both),
+    ];
+    assert_eq!(server.send("GET /v1/me", &heads, "").is(400).problem(), "two-logins");
+}
+
+#[test]
+fn tries_to_sign_in_are_counted() {
+    let place = team();
+    let server = Served::of(&place);
+    let statuses: Vec<u16> = (0..12).map(|_| server.sign_in("nonsense").status).collect();
+    assert_eq!(statuses[..10], [403; 10]);
+    assert_eq!(statuses[10..], [429; 2]);
+}
+
+#[test]
+fn a_token_ends_when_it_is_revoked() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ci", "ada", &[]);
+    server.get(&ada, "/v1/me").is(200);
+    assert!(place.run(&["token", "list"]).stdout.contains("ci"));
+    place.run(&["token", "new", "ci", "--for", "bo"]).exits(2);
+    place.run(&["token", "new", "x", "--for", "eve"]).exits(2);
+    place.run(&["token", "revoke", "ci"]).exits(0);
+    assert_eq!(server.get(&ada, "/v1/me").is(401).problem(), "not-signed-in");
+    let database = place.path(".provost/server.db");
+    let kept = std::fs::read(&database).unwrap();
+    let secret = ada.as_bytes();
+    assert!(!kept.windows(secret.len()).any(|part| part == secret));
+}

@@ -1,0 +1,17 @@
+//! The server of a workspace, as browsers and programs meet it: the real binary over real sockets.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests"
+)]
+
+mod doors;
+mod kill;
+mod roles;
+mod served;
+mod stream;
+mod team;
+#[path = "../cli/workplace.rs"]
+#[expect(dead_code, reason = "made for the tests of the command line")]
+mod workplace;

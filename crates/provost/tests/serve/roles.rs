@@ -1,0 +1,105 @@
+//! Every route, for everybody: allowed, or the exact problem. A route without a row fails.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::served::{NOTE, Served, team, token};
+
+const DOCUMENT: &str = include_str!("../../../provost-server/openapi.json");
+
+/// A route, a body, and what nobody, an unlisted person, who asked, an approver and an agent get.
+type Row = (&'static str, Value, [u16; 5]);
+
+fn rows() -> Vec<Row> {
+    let none = || Value::Null;
+    let everybody = [200, 200, 200, 200, 200];
+    let listed = [401, 403, 200, 200, 200];
+    let people = [401, 403, 200, 200, 403];
+    let seen = [401, 403, 200, 200, 404];
+    let values = [401, 403, 200, 200, 403];
+    vec![
+        ("GET /healthz", none(), everybody.map(|_| 200)),
+        ("GET /readyz", none(), everybody.map(|_| 200)),
+        ("GET /openapi.json", none(), everybody.map(|_| 200)),
+        ("GET /v1/me", none(), listed),
+        ("GET /v1/inbox", none(), listed),
+        ("GET /v1/inbox/count", none(), listed),
+        ("GET /v1/runs", none(), listed),
+        (
+            "POST /v1/runs",
+            json!({ "goal": "Count the orders of ada", "again": true }),
+            [401, 403, 201, 201, 201],
+        ),
+        ("POST /v1/checks", json!({ "plan": "{}" }), listed),
+        ("GET /v1/runs/{run}", none(), seen),
+        ("GET /v1/runs/{run}/plan", none(), seen),
+        ("GET /v1/runs/{run}/steps/{step}", none(), seen),
+        ("GET /v1/runs/{run}/trace", none(), values),
+        ("GET /v1/runs/{run}/why", none(), values),
+        ("GET /v1/runs/{run}/events", none(), values),
+        ("GET /v1/runs/{run}/cards/{digest}", none(), values),
+        // Why last: the approver's yes closes the card.
+        (
+            "POST /v1/runs/{run}/statements",
+            json!({ "kind": "approve", "card": "{digest}" }),
+            [401, 403, 403, 200, 404],
+        ),
+        ("GET /v1/workspace", none(), listed),
+        ("GET /v1/tools", none(), listed),
+        ("GET /v1/stops", none(), listed),
+        ("PUT /v1/stops/{scope}/{name}", json!({ "reason": "x" }), people),
+        ("DELETE /v1/stops/{scope}/{name}", none(), people),
+        ("GET /v1/sessions", none(), listed),
+        ("DELETE /v1/sessions", none(), people),
+    ]
+}
+
+/// Routes that a test of their own asks.
+const ELSEWHERE: [&str; 1] = ["GET /v1/events"];
+
+#[test]
+fn every_route_lets_in_whom_it_should() {
+    let place = team();
+    let ada = token(&place, "ada", "ada", &[]);
+    let bo = token(&place, "bo", "bo", &[]);
+    let agent = token(&place, "robot", "bo", &["--agent"]);
+    let people = json!({ "ada": {}, "bo": {}, "chi": {}, "eve": {} });
+    place.people(people.as_object().unwrap());
+    let eve = token(&place, "eve", "eve", &[]);
+    let people = json!({ "ada": {}, "bo": {}, "chi": {} });
+    place.people(people.as_object().unwrap());
+    let server = Served::of(&place);
+    let run = server.begin(&ada, NOTE);
+    let card = server.card(&ada, &run);
+    let fill = |text: &str| {
+        text.replace("{run}", &run)
+            .replace("{step}", "note")
+            .replace("{digest}", &card)
+            .replace("{scope}", "principal")
+            .replace("{name}", "mallory")
+    };
+    for (route, body, expected) in rows() {
+        let line = fill(route);
+        let body: Value = serde_json::from_str(&fill(&body.to_string())).unwrap();
+        let tokens = ["", &eve, &ada, &bo, &agent];
+        let got = tokens.map(|token| server.ask(token, &line, &body).status);
+        assert_eq!(got, expected, "{route}");
+    }
+}
+
+#[test]
+fn no_route_is_without_a_row() {
+    let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+    let paths = document["paths"].as_object().unwrap().iter();
+    let routes: BTreeSet<String> = paths
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            methods.map(move |method| format!("{} {path}", method.to_uppercase()))
+        })
+        .collect();
+    let rows = rows();
+    let asked = rows.iter().map(|(route, ..)| *route).chain(ELSEWHERE);
+    let asked: BTreeSet<String> = asked.map(str::to_owned).collect();
+    assert_eq!(routes, asked);
+}
