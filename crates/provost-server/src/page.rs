@@ -5,9 +5,12 @@
 //! template; nothing is inlined that a browser would run.
 
 use askama::Template;
+use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
+use crate::app::App;
 use crate::assets;
 use crate::door::Viewer;
 use crate::markup::{Seen, seen};
@@ -49,6 +52,22 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/people", workspace::people),
         reads("/me", workspace::me),
     ]
+}
+
+/// A person who looks at a page. Agents have the API: they are shown no value.
+pub(crate) struct Person(pub(crate) Viewer);
+
+impl FromRequestParts<App> for Person {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let viewer = Viewer::from_request_parts(parts, app).await?;
+        if viewer.sees_all() {
+            return Ok(Self(viewer));
+        }
+        let detail = "pages are for people, not for agents";
+        Err(Problem::new(ProblemKind::NotAllowed, detail).hint("programs ask under /v1"))
+    }
 }
 
 /// What every page shows around its own content.

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::run::{Back, found};
 use super::waits::nonce;
-use super::{Frame, html, parts};
+use super::{Frame, Person, html, parts};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::markup::{Markup, Seen, seen, shortened};
@@ -79,7 +79,7 @@ struct ArgumentView {
 /// `GET /runs/{run}/cards/{digest}`.
 pub(crate) async fn show(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path((id, digest)): Path<(String, String)>,
     Query(back): Query<Back>,
 ) -> Result<Response, Problem> {

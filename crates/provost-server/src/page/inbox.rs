@@ -7,7 +7,7 @@ use provost_engine::store::RunPage;
 
 use super::runs::{RunRowView, rows};
 use super::waits::{self, WaitView};
-use super::{Frame, html};
+use super::{Frame, Person, html};
 use crate::app::App;
 use crate::door::Viewer;
 use crate::problem::Problem;
@@ -28,7 +28,10 @@ struct InboxPage {
 }
 
 /// `GET /`.
-pub(crate) async fn show(State(app): State<App>, viewer: Viewer) -> Result<Response, Problem> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Person(viewer): Person,
+) -> Result<Response, Problem> {
     let frame = Frame::of(&viewer, "inbox");
     let page = app.read(move |shared| {
         let runs = shared.desk.inbox(&viewer)?;

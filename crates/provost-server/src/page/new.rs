@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 
 use super::form::Fields;
 use super::waits::nonce;
-use super::{Frame, html};
+use super::{Frame, Person, html};
 use crate::api::runs::begin_goal;
 use crate::app::{App, Shared};
 use crate::door::Viewer;
@@ -56,14 +56,17 @@ fn page(shared: &Shared, viewer: &Viewer, goal: &str, problem: Option<&Problem>)
 }
 
 /// `GET /runs/new`.
-pub(crate) async fn show(State(app): State<App>, viewer: Viewer) -> Result<Response, Problem> {
+pub(crate) async fn show(
+    State(app): State<App>,
+    Person(viewer): Person,
+) -> Result<Response, Problem> {
     html(&page(&app, &viewer, "", None))
 }
 
 /// `POST /runs`.
 pub(crate) async fn begin(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     RawForm(body): RawForm,
 ) -> Result<Response, Problem> {
     let mut fields = Fields::read(&body)?;

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use super::head::RunHeadView;
 use super::run::found;
-use super::{Frame, html};
+use super::{Frame, Person, html};
 use crate::app::App;
 use crate::door::Viewer;
 use crate::markup::{Seen, seen};
@@ -48,7 +48,7 @@ struct PlanRowView {
 /// `GET /runs/{run}/plan`: the plan in force.
 pub(crate) async fn in_force(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     shown(app, viewer, id, None).await
@@ -57,7 +57,7 @@ pub(crate) async fn in_force(
 /// `GET /runs/{run}/revisions/{n}`.
 pub(crate) async fn revision(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path((id, number)): Path<(String, u32)>,
 ) -> Result<Response, Problem> {
     shown(app, viewer, id, Some(number)).await

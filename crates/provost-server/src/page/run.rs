@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use super::head::RunHeadView;
 use super::waits::{self, WaitView};
-use super::{Frame, html, parts};
+use super::{Frame, Person, html, parts};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::graph::of_run::{does, graph, told};
@@ -120,7 +120,7 @@ pub(crate) fn found(
 /// `GET /runs/{run}`.
 pub(crate) async fn show(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path(id): Path<String>,
     Query(back): Query<Back>,
 ) -> Result<Response, Problem> {

@@ -12,7 +12,7 @@ use provost_engine::run::read::words::run_status;
 use provost_engine::store::{RunPage, RunRow};
 use serde::Deserialize;
 
-use super::{Frame, html, parts};
+use super::{Frame, Person, html, parts};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::markup::{Markup, Seen, seen};
@@ -52,7 +52,7 @@ pub(crate) struct Wanted {
 /// `GET /runs`.
 pub(crate) async fn show(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Query(wanted): Query<Wanted>,
 ) -> Result<Response, Problem> {
     let frame = Frame::of(&viewer, "runs");

@@ -14,6 +14,7 @@ use provost_engine::run::state::State as RunState;
 use provost_plan::digest::Digest;
 use serde_json::Value;
 
+use super::Person;
 use super::form::Fields;
 use crate::app::App;
 use crate::door::Viewer;
@@ -23,7 +24,7 @@ use crate::statements;
 /// `POST /runs/{run}/statements`.
 pub(crate) async fn post(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path(id): Path<String>,
     RawForm(body): RawForm,
 ) -> Result<Response, Problem> {

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::head::RunHeadView;
 use super::run::{PlotView, drawn, found};
 use super::trace::LineView;
-use super::{Frame, html, parts};
+use super::{Frame, Person, html, parts};
 use crate::app::App;
 use crate::door::Viewer;
 use crate::graph::of_run::{does, told};
@@ -59,7 +59,7 @@ struct AttemptView {
 /// `GET /runs/{run}/steps/{step}`.
 pub(crate) async fn show(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path((id, step)): Path<(String, String)>,
 ) -> Result<Response, Problem> {
     let answer = app.read(move |shared| {

@@ -11,7 +11,7 @@ use provost_engine::run::read::words::counted;
 
 use super::head::RunHeadView;
 use super::run::found;
-use super::{Frame, html, parts};
+use super::{Frame, Person, html, parts};
 use crate::app::App;
 use crate::door::Viewer;
 use crate::markup::{Markup, Seen, seen};
@@ -49,7 +49,7 @@ struct TracePage {
 /// `GET /runs/{run}/trace`.
 pub(crate) async fn show(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
@@ -93,7 +93,7 @@ struct ProofView {
 /// `GET /runs/{run}/why`.
 pub(crate) async fn why(
     State(app): State<App>,
-    viewer: Viewer,
+    Person(viewer): Person,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {

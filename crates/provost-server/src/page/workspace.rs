@@ -8,7 +8,7 @@ use axum::response::Response;
 use provost_plan::catalog::Idempotency;
 use provost_plan::policy::RunAction;
 
-use super::{Frame, html, parts};
+use super::{Frame, Person, html, parts};
 use crate::app::App;
 use crate::door::{Login, Viewer};
 use crate::markup::{Markup, Seen, seen};
@@ -32,7 +32,10 @@ struct ToolView {
 }
 
 /// `GET /tools`.
-pub(crate) async fn tools(State(app): State<App>, viewer: Viewer) -> Result<Response, Problem> {
+pub(crate) async fn tools(
+    State(app): State<App>,
+    Person(viewer): Person,
+) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
         let workspace = shared.engine.workspace();
         let tools = workspace.catalog().iter().map(|operation| ToolView {
@@ -80,7 +83,10 @@ struct PersonView {
 }
 
 /// `GET /people`.
-pub(crate) async fn people(State(app): State<App>, viewer: Viewer) -> Result<Response, Problem> {
+pub(crate) async fn people(
+    State(app): State<App>,
+    Person(viewer): Person,
+) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
         let workspace = shared.engine.workspace();
         let people = workspace.people();
@@ -122,7 +128,7 @@ struct MePage {
 }
 
 /// `GET /me`.
-pub(crate) async fn me(viewer: Viewer) -> Result<Response, Problem> {
+pub(crate) async fn me(Person(viewer): Person) -> Result<Response, Problem> {
     let groups: Vec<&str> = viewer.principal.groups.iter().map(String::as_str).collect();
     let groups = match groups.is_empty() {
         true => "none".to_owned(),

@@ -108,10 +108,6 @@ export class Stage {
     await page.waitForURL(`${this.origin}/`);
   }
 
-  async cookies(page) {
-    return page.context().cookies();
-  }
-
   async pages() {
     const answer = await fetch(`${this.pager}/ledger`);
     return answer.json();
@@ -125,24 +121,19 @@ export class Stage {
   }
 }
 
-// What axe finds in the page as it is now, in short.
+// What axe finds in the page as it is now, in short. Why by the debugger: the page's own policy
+// refuses a script that is put into it, as it should.
 export async function faults(page) {
-  const found = await page.evaluate(async (source) => {
-    // Why not as a script element: the page's own policy refuses it, as it should.
-    if (!window.axe) (0, eval)(source);
-    const found = await window.axe.run(document, { resultTypes: ["violations"] });
-    return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target).join(" | ")}`);
-  }, axe).catch(async () => {
-    const session = await page.context().newCDPSession(page);
-    await session.send("Runtime.evaluate", { expression: axe });
-    const { result } = await session.send("Runtime.evaluate", {
-      expression: `axe.run(document, { resultTypes: ["violations"] }).then((found) =>
-        JSON.stringify(found.violations.map((one) => one.id + ": " +
-          one.nodes.map((node) => node.target + " " + node.failureSummary).join(" | "))))`,
-      awaitPromise: true,
-      returnByValue: true,
-    });
-    return JSON.parse(result.value);
+  const session = await page.context().newCDPSession(page);
+  const run = `axe.run(document, { resultTypes: ["violations"] }).then((found) =>
+    JSON.stringify(found.violations.map((one) => one.id + ": " +
+      one.nodes.map((node) => node.target + " " + node.failureSummary).join(" | "))))`;
+  await session.send("Runtime.evaluate", { expression: axe });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression: run,
+    awaitPromise: true,
+    returnByValue: true,
   });
-  return found;
+  await session.detach();
+  return JSON.parse(result.value);
 }
