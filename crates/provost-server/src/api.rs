@@ -9,7 +9,7 @@ mod inbox;
 pub(crate) mod input;
 mod me;
 mod run;
-mod runs;
+pub(crate) mod runs;
 mod statement;
 mod wait;
 mod workspace;

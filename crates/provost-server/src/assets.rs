@@ -18,7 +18,7 @@ struct Asset {
     bytes: &'static [u8],
 }
 
-const ASSETS: [Asset; 2] = [
+const ASSETS: [Asset; 3] = [
     Asset {
         name: "page.css",
         media: "text/css; charset=utf-8",
@@ -29,11 +29,20 @@ const ASSETS: [Asset; 2] = [
         media: "text/javascript; charset=utf-8",
         bytes: include_bytes!("../assets/page.js"),
     },
+    Asset {
+        name: "icon.svg",
+        media: "image/svg+xml",
+        bytes: include_bytes!("../assets/icon.svg"),
+    },
 ];
 
 /// The digest over all of them: one address for each version of this program.
 static HASH: LazyLock<String> = LazyLock::new(|| {
-    let all: Vec<u8> = ASSETS.iter().flat_map(|asset| asset.bytes).copied().collect();
+    let all: Vec<u8> = ASSETS
+        .iter()
+        .flat_map(|asset| asset.bytes)
+        .copied()
+        .collect();
     let digest = digest(&SHA256, &all);
     let digits = digest.as_ref().iter().take(8);
     digits.map(|byte| format!("{byte:02x}")).collect()

@@ -15,6 +15,7 @@
 //!
 //! - [`serve`]: the listener, the end of a process
 //! - `routes`: the one table of routes; `page` and `api` answer them
+//! - [`graph`], [`plot`], [`markup`]: what is drawn in a page, and text on its way into one
 //! - `door`: host, cross-site, sessions, links, tokens: who a request is from
 //! - `feed`: the event stream
 //! - `statements`, `drive`: the ways in: what people say, and what is begun
@@ -27,8 +28,11 @@ mod assets;
 mod door;
 mod drive;
 mod feed;
+pub mod graph;
 mod limits;
+pub mod markup;
 mod page;
+pub mod plot;
 pub mod problem;
 mod routes;
 pub mod serve;

@@ -5,20 +5,69 @@
 //! template; nothing is inlined that a browser would run.
 
 use askama::Template;
+use axum::extract::FromRequestParts;
 use axum::http::StatusCode;
+use axum::http::request::Parts;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
+use crate::app::App;
 use crate::assets;
 use crate::door::Viewer;
+use crate::markup::{Seen, seen};
 use crate::problem::{Problem, ProblemKind};
-use crate::routes::{Route, reads};
+use crate::routes::{Route, posts, reads};
 
+mod card;
+mod form;
+mod head;
 mod inbox;
 pub(crate) mod login;
+mod new;
+mod parts;
+mod plan;
+mod run;
+mod runs;
+mod say;
+mod step;
+mod trace;
+mod waits;
+mod workspace;
 
 /// The routes of pages.
 pub(crate) fn routes() -> Vec<Route> {
-    vec![reads("/", inbox::show)]
+    vec![
+        reads("/", inbox::show),
+        reads("/runs", runs::show),
+        posts("/runs", new::begin),
+        reads("/runs/new", new::show),
+        reads("/runs/{run}", run::show),
+        posts("/runs/{run}/statements", say::post),
+        reads("/runs/{run}/steps/{step}", step::show),
+        reads("/runs/{run}/cards/{digest}", card::show),
+        reads("/runs/{run}/plan", plan::in_force),
+        reads("/runs/{run}/revisions/{number}", plan::revision),
+        reads("/runs/{run}/trace", trace::show),
+        reads("/runs/{run}/why", trace::why),
+        reads("/tools", workspace::tools),
+        reads("/people", workspace::people),
+        reads("/me", workspace::me),
+    ]
+}
+
+/// A person who looks at a page. Agents have the API: they are shown no value.
+pub(crate) struct Person(pub(crate) Viewer);
+
+impl FromRequestParts<App> for Person {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
+        let viewer = Viewer::from_request_parts(parts, app).await?;
+        if viewer.sees_all() {
+            return Ok(Self(viewer));
+        }
+        let detail = "pages are for people, not for agents";
+        Err(Problem::new(ProblemKind::NotAllowed, detail).hint("programs ask under /v1"))
+    }
 }
 
 /// What every page shows around its own content.
@@ -27,8 +76,12 @@ pub(crate) struct Frame {
     pub(crate) style: String,
     /// The address of the script.
     pub(crate) script: String,
+    /// The address of the icon.
+    pub(crate) icon: String,
     /// Who is signed in; empty if nobody is.
-    pub(crate) person: String,
+    pub(crate) person: Seen,
+    /// The run that the page is about; empty if it is about none.
+    pub(crate) run: String,
     /// Which entry of the head is current.
     pub(crate) place: &'static str,
 }
@@ -37,8 +90,16 @@ impl Frame {
     /// The frame of a page for who is signed in.
     pub(crate) fn of(viewer: &Viewer, place: &'static str) -> Self {
         Self {
-            person: viewer.principal.id.clone(),
+            person: seen(&viewer.principal.id),
             ..Self::open(place)
+        }
+    }
+
+    /// The same, of a page about a run.
+    pub(crate) fn on(self, run: &str) -> Self {
+        Self {
+            run: run.to_owned(),
+            ..self
         }
     }
 
@@ -47,7 +108,9 @@ impl Frame {
         Self {
             style: assets::address("page.css"),
             script: assets::address("page.js"),
-            person: String::new(),
+            icon: assets::address("icon.svg"),
+            person: Seen::default(),
+            run: String::new(),
             place,
         }
     }
@@ -68,8 +131,8 @@ pub(crate) fn html(template: &impl Template) -> Result<Response, Problem> {
 struct ProblemPage {
     frame: Frame,
     title: &'static str,
-    detail: String,
-    hint: Option<String>,
+    detail: Seen,
+    hint: Option<Seen>,
 }
 
 /// A problem of a page as a page with the same words; nobody signed in is sent to sign in.
@@ -84,8 +147,8 @@ pub(crate) fn instead_of_problem(mut response: Response) -> Response {
     let page = ProblemPage {
         frame: Frame::open(""),
         title: problem.kind.title(),
-        detail: problem.detail,
-        hint: problem.hint,
+        detail: seen(&problem.detail),
+        hint: problem.hint.as_ref().map(seen),
     };
     match html(&page) {
         Ok(mut page) => {

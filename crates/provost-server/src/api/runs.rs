@@ -133,17 +133,48 @@ pub(crate) async fn begin(
     let key = key.map(|key| key.to_str().map(str::to_owned)).transpose();
     let unfit = |_| Problem::new(ProblemKind::Unfit, "the `Idempotency-Key` is no plain text");
     let key = key.map_err(unfit)?;
-    let (new, whom, known) = {
-        let viewer = viewer.clone();
-        app.read(move |shared| prepare(shared, &viewer, wanted, key.as_deref()))
-            .await?
+    let (run, is_new) = begun(&app, viewer, wanted, key).await?;
+    let status = if is_new {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
     };
-    if let Some(run) = known {
-        return Ok(answer(StatusCode::OK, &run));
-    }
-    match app.beginner.begin(new, whom).await {
-        Ok(run) => Ok(answer(StatusCode::CREATED, &run)),
-        Err(problem) => Err(problem),
+    Ok(answer(status, &run))
+}
+
+/// Begins a run for a goal that somebody typed on a page; its id. A form that is sent twice begins
+/// one.
+pub(crate) async fn begin_goal(
+    app: &App,
+    viewer: Viewer,
+    goal: String,
+    again: bool,
+    key: Option<String>,
+) -> Result<String, Problem> {
+    let wanted = Wanted {
+        goal: Some(goal),
+        plan: None,
+        mode: None,
+        planner_first: false,
+        ask: None,
+        again,
+    };
+    let (run, _) = begun(app, viewer, wanted, key).await?;
+    Ok(run)
+}
+
+/// The run that was begun, and whether this request began it.
+async fn begun(
+    app: &App,
+    viewer: Viewer,
+    wanted: Wanted,
+    key: Option<String>,
+) -> Result<(String, bool), Problem> {
+    let prepared = app.read(move |shared| prepare(shared, &viewer, wanted, key.as_deref()));
+    let (new, whom, known) = prepared.await?;
+    match known {
+        Some(run) => Ok((run, false)),
+        None => Ok((app.beginner.begin(new, whom).await?, true)),
     }
 }
 

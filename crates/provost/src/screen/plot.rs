@@ -92,7 +92,7 @@ fn over_time(page: &mut Page, panel: &Panel, line: &Line, marked: &Marked<'_>, w
     let columns = width - LABEL - 2;
     // Why of the panel: lines of one unit below one another compare.
     let numbers = panel.lines.iter().flat_map(|line| &line.values);
-    let scale = Scale::of(numbers.filter_map(|value| *value), 3, false);
+    let scale = Scale::of(numbers.filter_map(|value| *value), 5, false);
     let mut canvas = Canvas::new(columns, ROWS);
     let mut before = None;
     for (at, value) in marked.moments.iter().zip(&line.values) {

@@ -11,6 +11,7 @@
 )]
 
 mod doors;
+mod markup;
 mod mutants;
 mod names;
 mod owners;
@@ -34,6 +35,12 @@ fn none(faults: impl IntoIterator<Item = String>) {
         faults.len(),
         faults.join("\n")
     );
+}
+
+#[test]
+fn no_text_becomes_markup() {
+    none(markup::planted());
+    none(markup::ways(&Tree::of_repository()));
 }
 
 #[test]

@@ -1,0 +1,234 @@
+// The pages in a real browser: `scripts/full pages`. From the page of `examples/sla` a goal is run,
+// what it will send is looked at, yes is pressed, and the world's ledger shows one page: by mouse,
+// by keys alone, by touch on a narrow screen, and without script. Every state is looked at by axe,
+// in both themes; hostile texts run nothing; no page asks anybody else for anything.
+import assert from "node:assert/strict";
+import { mkdirSync } from "node:fs";
+import { after, test } from "node:test";
+import { Stage, faults } from "./stage.mjs";
+
+const SLA = "Page the on-call engineer if open PAY tickets exceed the SLA threshold";
+const INCIDENT = "Investigate the payment API latency spike";
+const shots = process.env.SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+const stages = [];
+after(() => Promise.all(stages.map((stage) => stage.end())));
+
+async function stage(example, options) {
+  const stage = await Stage.of(example, options);
+  stages.push(stage);
+  return stage;
+}
+
+async function shot(page, name) {
+  if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
+}
+
+// The page has no fault in either theme, and nothing in it was refused or asked elsewhere.
+async function sound(page, name) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await faults(page), [], `${name}, ${colorScheme}`);
+    await shot(page, `${name}-${colorScheme}`);
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  assert.deepEqual(page.wrong, [], name);
+}
+
+async function begin(page, origin, goal) {
+  await page.goto(`${origin}/runs/new`);
+  await page.fill("#goal", goal);
+  await page.click("main button.primary");
+  await page.waitForURL(/\/runs\/[a-z2-7]+$/);
+  return page.url();
+}
+
+test("the page is sent once, from the first look to the ledger, and every page is sound", async () => {
+  const place = await stage("sla");
+  const page = await place.browser();
+  await page.goto(place.link);
+  await sound(page, "login");
+  await place.enter(page);
+  await sound(page, "inbox-empty");
+  await page.goto(`${place.origin}/runs/new`);
+  await sound(page, "new");
+  const run = await begin(page, place.origin, SLA);
+  // Why without another look: the page patches itself when the run waits.
+  await page.waitForSelector("#waits .wait");
+  await sound(page, "run-waits");
+  assert.match(await page.title(), /^\(1\) Page the on-call/);
+  assert.equal(await page.locator(".node").count(), 3);
+  for (const part of ["plan", "trace", "why", "steps/page", "steps/count"]) {
+    await page.goto(`${run}/${part}`);
+    await sound(page, `run-${part.replace("/", "-")}`);
+  }
+  for (const part of ["runs", "tools", "people", "me", "nowhere"]) {
+    await page.goto(`${place.origin}/${part}`);
+    await sound(page, part);
+  }
+  await page.goto(`${place.origin}/`);
+  await sound(page, "inbox");
+  await page.click("#waits .row");
+  await page.waitForSelector("#decide");
+  const said = await page.innerText("main");
+  for (const words of [/17 open PAY tickets exceed the SLA of 12/, /outside-communication/, /untrusted data from count, sla/, /external, high risk/]) {
+    assert.match(said, words);
+  }
+  // The control: a yes is not there before the end of the card was in view.
+  const small = await place.browser({ viewport: { width: 390, height: 300 }, storageState: await page.context().storageState() });
+  await small.goto(page.url());
+  assert.equal(await small.locator("#yes").isEnabled(), false);
+  await page.locator("#yes").scrollIntoViewIfNeeded();
+  await page.waitForSelector("#yes:enabled");
+  await sound(page, "card");
+  assert.deepEqual((await place.pages()).pages ?? [], [], "nothing was sent before the yes");
+  await page.click("#yes");
+  await page.waitForURL(/said=taken/);
+  await page.waitForSelector("text=Approved");
+  await sound(page, "card-approved");
+  await page.goto(run);
+  await page.waitForSelector("#ending .claim");
+  await sound(page, "run-succeeded");
+  const ledger = JSON.stringify(await place.pages());
+  assert.equal(ledger.split("17 open PAY tickets exceed the SLA of 12").length - 1, 1, ledger);
+  // The page that another tab still had open says what became of it, and cannot decide any more.
+  await small.reload();
+  assert.match(await small.innerText("main"), /Approved, at last by/);
+  assert.equal(await small.locator("#decide").count(), 0);
+});
+
+test("by keys alone", async () => {
+  const place = await stage("sla");
+  const page = await place.browser();
+  await page.goto(place.link);
+  await page.focus("#code");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${place.origin}/`);
+  await page.keyboard.press("?");
+  await page.waitForSelector("#keys[open]");
+  await sound(page, "keys");
+  await page.keyboard.press("Escape");
+  await page.goto(`${place.origin}/runs/new`);
+  await page.keyboard.press("Tab");
+  await page.focus("#goal");
+  await page.keyboard.type(SLA);
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#waits .wait");
+  await page.keyboard.press("n");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#decide");
+  await page.keyboard.press("y");
+  await page.waitForFunction(() => document.activeElement?.id === "yes");
+  assert.doesNotMatch(page.url(), /said/, "the key only moves there");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/said=taken/);
+  await page.keyboard.press("g");
+  await page.keyboard.press("i");
+  await page.waitForURL(`${place.origin}/`);
+  assert.deepEqual(page.wrong, []);
+});
+
+test("by touch on a narrow screen, with a no and its reason", async () => {
+  const place = await stage("sla");
+  const page = await place.browser({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  await place.enter(page);
+  const run = await begin(page, place.origin, SLA);
+  await page.waitForSelector("#waits .wait");
+  await sound(page, "phone-run");
+  for (const part of [run, `${run}/trace`, `${place.origin}/runs`]) {
+    await page.goto(part);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 390, `${part} is ${width} wide`);
+  }
+  await page.goto(run);
+  await page.tap("#waits .row");
+  await page.waitForSelector("#decide");
+  await page.locator("#no").scrollIntoViewIfNeeded();
+  await page.waitForSelector("#no:enabled");
+  await sound(page, "phone-card");
+  await page.tap("#no");
+  assert.doesNotMatch(page.url(), /said/, "a no without a reason is not sent");
+  await page.fill("#reason", "the tickets are of a test");
+  await page.tap("#no");
+  await page.waitForURL(/said=taken/);
+  assert.match(await page.innerText("main"), /Rejected by .*: the tickets are of a test/);
+  assert.doesNotMatch(JSON.stringify(await place.pages()), /17 open/);
+});
+
+test("without script", async () => {
+  const place = await stage("sla");
+  const page = await place.browser({ javaScriptEnabled: false });
+  await place.enter(page, false);
+  const run = await begin(page, place.origin, SLA);
+  const until = Date.now() + 20_000;
+  while ((await page.locator("#waits .row").count()) === 0 && Date.now() < until) {
+    await page.goto(run);
+  }
+  await page.click("#waits .row");
+  await page.click("#yes");
+  await page.waitForURL(/said=taken/);
+  assert.match(await page.innerText("main"), /Approved/);
+  assert.match(JSON.stringify(await place.pages()), /17 open PAY tickets/);
+  assert.deepEqual(page.wrong, []);
+});
+
+test("the incident shows its latency as a line with the deployment marked", async () => {
+  const place = await stage("incident");
+  const page = await place.browser();
+  await place.enter(page);
+  const run = await begin(page, place.origin, INCIDENT);
+  await page.waitForSelector("#ending .claim", { timeout: 120_000 });
+  await sound(page, "incident");
+  assert.equal(await page.locator("#plot-readings .line").count(), 4, "two lines and their legend");
+  assert.match(await page.innerText("#plot-readings .marks"), /deployment\.deployed_at/);
+  await page.goto(`${run}/steps/readings`);
+  await sound(page, "incident-readings");
+  await page.emulateMedia({ media: "print" });
+  await shot(page, "incident-print");
+});
+
+test("hostile texts are text: nothing runs, nothing breaks", async () => {
+  const place = await stage("sla");
+  const page = await place.browser();
+  await place.enter(page);
+  const hostile = [
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "\"><svg onload=alert(1)>",
+    "{{ 7 * 7 }} {% raw %} ${7*7} <%= 7 %>", "\u202eevil\u2066 \u200b\u0007 \u001b[31mred",
+    "</textarea></main><script>alert(1)</script>", "javascript:alert(1)", "&lt;b&gt;", "x".repeat(3000),
+  ];
+  for (const text of hostile) {
+    // As a goal that nobody plans for: it stands on the page that refuses it.
+    await page.goto(`${place.origin}/runs/new`);
+    await page.locator("#goal").fill(text);
+    await page.click("main button.primary");
+    await page.waitForSelector("[role=alert]");
+    // As what is looked for.
+    await page.goto(`${place.origin}/runs?q=${encodeURIComponent(text)}`);
+    assert.equal(await page.locator("main > .head h1").innerText(), "Runs", text);
+    assert.equal(await page.locator("main script, main img, main svg").count(), 0, text);
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    assert.ok(width <= 1200, `${text.slice(0, 20)} makes the page ${width} wide`);
+  }
+  // As the reason of a no, in the journal, on the card, in the trace and in the steps.
+  const run = await begin(page, place.origin, SLA);
+  await page.waitForSelector("#waits .row");
+  await page.click("#waits .row");
+  await page.locator("#no").scrollIntoViewIfNeeded();
+  await page.waitForSelector("#no:enabled");
+  await page.fill("#reason", hostile.join(" "));
+  await page.click("#no");
+  await page.waitForURL(/said=taken/);
+  for (const part of ["", "/trace", "/why", "/steps/page", "/plan"]) {
+    await page.goto(run + part);
+    assert.equal(await page.locator("main script, main img").count(), 0, part);
+    assert.doesNotMatch(await page.content(), /[\u202e\u2066\u001b\u0007]/, part);
+    assert.deepEqual(await faults(page), [], part);
+  }
+  assert.deepEqual(page.wrong, []);
+  // The control: what would run is noticed by the same look.
+  const session = await page.context().newCDPSession(page);
+  await session.send("Runtime.evaluate", { expression: "setTimeout(() => alert(1))" });
+  await page.waitForTimeout(200);
+  assert.deepEqual(page.wrong, ["a dialog: 1"]);
+});

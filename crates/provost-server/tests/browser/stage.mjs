@@ -1,0 +1,139 @@
+// A stage for the pages: a copy of an example, its simulated world, the server, and Chromium.
+//
+// Owns processes and directories of one test. Says nothing about what the pages should show.
+// INVARIANT: what a stage started ends with it, and no page of it made a request elsewhere.
+import { spawn } from "node:child_process";
+import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+
+// The packages stand where `scripts/full pages` installs them.
+const require = createRequire(`${process.env.PAGES_MODULES}/`);
+const { chromium } = require("playwright-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const repository = resolve(import.meta.dirname, "../../../..");
+const { PROVOST, WORLD } = process.env;
+
+function lines(process_) {
+  let text = "";
+  const waiting = [];
+  process_.stdout.on("data", (bytes) => {
+    text += bytes;
+    for (const look of [...waiting]) look();
+  });
+  return (pattern) =>
+    new Promise((done, failed) => {
+      const look = () => {
+        const found = text.match(pattern);
+        if (found) done(found);
+      };
+      waiting.push(look);
+      process_.on("exit", (code) => failed(new Error(`ended with ${code}: ${text}`)));
+      look();
+    });
+}
+
+export class Stage {
+  static async of(example, { patch = (text) => text } = {}) {
+    const stage = new Stage();
+    stage.dir = mkdtempSync(join(tmpdir(), "provost-pages-"));
+    stage.place = join(stage.dir, example);
+    cpSync(join(repository, "examples", example), stage.place, {
+      recursive: true,
+      filter: (path) => !path.endsWith(".provost"),
+    });
+    stage.world = spawn(WORLD, ["--listen", "127.0.0.1:0", "--state", join(stage.dir, "world.json")]);
+    [, stage.pager] = await lines(stage.world)(/listening on (\S+)/);
+    const config = join(stage.place, "provost.toml");
+    const text = readFileSync(config, "utf8").replaceAll("http://127.0.0.1:4517", stage.pager);
+    writeFileSync(config, patch(text));
+    // Why: the copy names another pager than the lock does.
+    rmSync(join(stage.place, "provost.lock"), { force: true });
+    await stage.command("tools", "lock").catch(() => undefined);
+    await stage.serve();
+    return stage;
+  }
+
+  command(...args) {
+    return new Promise((done, failed) => {
+      const ran = spawn(PROVOST, ["-C", this.place, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+      let out = "";
+      ran.stdout.on("data", (bytes) => (out += bytes));
+      ran.stderr.on("data", (bytes) => (out += bytes));
+      ran.on("exit", (code) => (code === 0 ? done(out) : failed(new Error(`${args}: ${code}: ${out}`))));
+    });
+  }
+
+  async serve() {
+    this.server = spawn(PROVOST, ["-C", this.place, "serve", "--listen", "127.0.0.1:0"]);
+    this.server.stderr.on("data", (bytes) => (this.said = `${this.said ?? ""}${bytes}`));
+    [this.link] = await lines(this.server)(/http:\/\/\S+/);
+    this.origin = new URL(this.link).origin;
+  }
+
+  async browser(options = {}) {
+    this.chromium ??= await chromium.launch({
+      executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+      args: [
+        "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+        "--disable-background-networking", "--disable-component-update", "--disable-sync",
+      ],
+    });
+    const context = await this.chromium.newContext({ viewport: { width: 1200, height: 800 }, ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(20_000);
+    page.wrong = [];
+    page.on("console", (told) => {
+      const words = `${told.text()} ${told.location()?.url ?? ""}`;
+      if (/Content Security Policy|Trusted/i.test(words)) page.wrong.push(words);
+    });
+    page.on("pageerror", (error) => page.wrong.push(String(error)));
+    page.on("dialog", (dialog) => {
+      page.wrong.push(`a dialog: ${dialog.message()}`);
+      dialog.dismiss();
+    });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(this.origin)) page.wrong.push(`a request to ${request.url()}`);
+    });
+    return page;
+  }
+
+  // Signs in with the one-time link; the code is typed where no script puts it there.
+  async enter(page, scripted = true) {
+    await page.goto(this.link);
+    if (!scripted) await page.fill("#code", decodeURIComponent(new URL(this.link).hash.slice(1)));
+    await page.click("#link-form button");
+    await page.waitForURL(`${this.origin}/`);
+  }
+
+  async pages() {
+    const answer = await fetch(`${this.pager}/ledger`);
+    return answer.json();
+  }
+
+  async end() {
+    await this.chromium?.close();
+    this.server?.kill("SIGTERM");
+    this.world?.kill("SIGTERM");
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+}
+
+// What axe finds in the page as it is now, in short. Why by the debugger: the page's own policy
+// refuses a script that is put into it, as it should.
+export async function faults(page) {
+  const session = await page.context().newCDPSession(page);
+  const run = `axe.run(document, { resultTypes: ["violations"] }).then((found) =>
+    JSON.stringify(found.violations.map((one) => one.id + ": " +
+      one.nodes.map((node) => node.target + " " + node.failureSummary).join(" | "))))`;
+  await session.send("Runtime.evaluate", { expression: axe });
+  const { result } = await session.send("Runtime.evaluate", {
+    expression: run,
+    awaitPromise: true,
+    returnByValue: true,
+  });
+  await session.detach();
+  return JSON.parse(result.value);
+}
