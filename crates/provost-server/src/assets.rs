@@ -33,7 +33,11 @@ const ASSETS: [Asset; 2] = [
 
 /// The digest over all of them: one address for each version of this program.
 static HASH: LazyLock<String> = LazyLock::new(|| {
-    let all: Vec<u8> = ASSETS.iter().flat_map(|asset| asset.bytes).copied().collect();
+    let all: Vec<u8> = ASSETS
+        .iter()
+        .flat_map(|asset| asset.bytes)
+        .copied()
+        .collect();
     let digest = digest(&SHA256, &all);
     let digits = digest.as_ref().iter().take(8);
     digits.map(|byte| format!("{byte:02x}")).collect()
