@@ -321,5 +321,5 @@ plan:
 
 /// A goal whose run waits for an approval before it writes a note of this name.
 pub fn note(name: &str) -> String {
-    format!("File the orders of ada under {name}")
+    format!("File the orders of ada under note-{name}")
 }

@@ -30,7 +30,7 @@ fn one_asks_and_another_approves() {
         (&shown["digest"], &shown["may"]),
         (&json!(card), &json!(true))
     );
-    assert!(shown["text"].as_str().unwrap().contains("a.txt"));
+    assert!(shown["text"].as_str().unwrap().contains("note-a.txt"));
     let approve = json!({ "kind": "approve", "card": card });
     let to = format!("POST /v1/runs/{run}/statements");
     assert_eq!(
