@@ -188,7 +188,9 @@ fn where_from(shared: &Shared, after: Option<String>) -> Result<(i64, Option<Str
         let n = after.split('-').next().and_then(|n| n.parse::<i64>().ok());
         let still = match n {
             Some(0) => after == "0-",
-            Some(n) => store.event_at(n)?.is_some_and(|event| id_of(&event) == *after),
+            Some(n) => store
+                .event_at(n)?
+                .is_some_and(|event| id_of(&event) == *after),
             None => false,
         };
         if let (true, Some(n)) = (still, n) {
@@ -239,7 +241,9 @@ impl Follower {
             Ok(event.map_or_else(|| id(0, ""), |event| id_of(&event)))
         });
         match stands.await {
-            Ok(id) => self.ready.push_back(Sent::default().id(id).comment("alive")),
+            Ok(id) => self
+                .ready
+                .push_back(Sent::default().id(id).comment("alive")),
             Err(problem) => self.bye(problem.kind.name()),
         }
     }
@@ -247,7 +251,10 @@ impl Follower {
     /// Reads what came since, for a login that still counts.
     async fn fill(&mut self) -> Result<(), Problem> {
         let (viewer, at) = (self.viewer.clone(), self.at);
-        let (at, events) = self.app.read(move |shared| batch(shared, &viewer, at)).await?;
+        let (at, events) = self
+            .app
+            .read(move |shared| batch(shared, &viewer, at))
+            .await?;
         self.at = at;
         self.ready.extend(events);
         Ok(())

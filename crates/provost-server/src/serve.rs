@@ -81,9 +81,9 @@ impl ServeError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Solo(_) => Some(
-                "remove `policies/solo.cedar` and list the people in `policies/entities.json`",
-            ),
+            Self::Solo(_) => {
+                Some("remove `policies/solo.cedar` and list the people in `policies/entities.json`")
+            }
             Self::NoPeople => Some("list them, or add `policies/solo.cedar` to work alone"),
             Self::Open(_) => Some(
                 "listen at 127.0.0.1, behind a server that speaks TLS, and say with `url` under \

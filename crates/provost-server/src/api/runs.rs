@@ -90,7 +90,9 @@ pub(crate) async fn list(
     rows.truncate(limit);
     let after = rows.last().map(|(n, _)| n.to_string()).filter(|_| more);
     let runs: Vec<Value> = rows.iter().map(|(_, row)| row_json(row)).collect();
-    Ok(Json(json!({ "schema": "provost/runs/v2", "runs": runs, "after": after })))
+    Ok(Json(
+        json!({ "schema": "provost/runs/v2", "runs": runs, "after": after }),
+    ))
 }
 
 fn row_json(row: &RunRow) -> Value {
@@ -235,7 +237,8 @@ fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, P
             })
         }
         _ => {
-            let detail = "a run begins with a `goal`, or with a `plan` and neither mode nor planner";
+            let detail =
+                "a run begins with a `goal`, or with a `plan` and neither mode nor planner";
             Err(Problem::new(ProblemKind::Unfit, detail))
         }
     }
@@ -276,7 +279,10 @@ pub(super) fn judge(
 
 /// The findings in a plan as a problem.
 fn findings(shared: &Shared, judged: &CheckedFile) -> Problem {
-    let problem = Problem::new(ProblemKind::Findings, "the plan has errors: nothing was begun");
+    let problem = Problem::new(
+        ProblemKind::Findings,
+        "the plan has errors: nothing was begun",
+    );
     problem.with("check", (shared.lent.findings)(judged))
 }
 

@@ -20,7 +20,11 @@ pub(crate) async fn post(
     body: Body,
 ) -> Result<Response, Problem> {
     let Heard { taken, seq, nonce } = statements::say(&app, viewer, run, body.0).await?;
-    let status = if taken { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let status = if taken {
+        StatusCode::OK
+    } else {
+        StatusCode::ACCEPTED
+    };
     let said = json!({
         "schema": "provost/said/v1", "taken": taken, "seq": seq, "nonce": nonce,
     });
