@@ -96,7 +96,10 @@ async function refresh() {
     const before = new Map(waiting());
     const next = page.querySelector("main");
     const main = document.querySelector("main");
-    if (next && main && main.dataset.still === undefined) {
+    // Why not what somebody is filling in, or reading to decide: until it was decided elsewhere.
+    const decided = decide && !page.querySelector("#decide");
+    if (main?.dataset.still !== undefined && !decided) return;
+    if (next && main) {
       for (const part of next.querySelectorAll("#said, #card-state > .good")) part.remove();
       for (const part of main.querySelectorAll("#said")) part.remove();
       tell(next);

@@ -108,9 +108,11 @@ export class Stage {
     await page.waitForURL(`${this.origin}/`);
   }
 
-  async pages() {
+  // How many pages the world was made to send, as its ledger has it.
+  async sent() {
     const answer = await fetch(`${this.pager}/ledger`);
-    return answer.json();
+    const { calls } = await answer.json();
+    return calls.filter((call) => call.route === "POST /pages" && call.effect).length;
   }
 
   async end() {
