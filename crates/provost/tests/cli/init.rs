@@ -88,3 +88,24 @@ fn a_workspace_is_not_made_twice() {
     hint: name another directory: `provost init DIR`
     ");
 }
+
+#[test]
+fn files_count_from_the_directory_that_is_entered() {
+    let place = Workplace::new();
+    place.write("plan.yaml", super::workplace::PLAN);
+    place.write("elsewhere/note", "");
+    let code = |args: &[&str], variable: Option<&str>| {
+        let mut command = place.command(args);
+        command.current_dir(place.path("elsewhere"));
+        command.envs(variable.map(|dir| ("PROVOST_DIR", dir)));
+        command.output().unwrap().status.code().unwrap()
+    };
+    assert_eq!(code(&["-C", "..", "check", "plan.yaml"], None), 0);
+    // The variable names the workspace, and enters nothing. `-C` goes before it.
+    assert_eq!(code(&["check", "../plan.yaml"], Some("..")), 0);
+    assert_eq!(code(&["check", "plan.yaml"], Some("..")), 2);
+    assert_eq!(code(&["-C", "..", "runs"], Some("nowhere")), 0);
+    assert_eq!(code(&["runs"], Some("nowhere")), 2);
+    // The control: without either, the file is looked for here.
+    assert_eq!(code(&["check", "plan.yaml"], None), 2);
+}

@@ -250,7 +250,10 @@ fn what_cannot_be_parsed_is_one_object_too() {
     let ran = place.run(&["aprove", "--json"]).exits(2);
     let object = one_object(&ran.raw_stdout).unwrap();
     assert_eq!(object["error"], "unrecognized subcommand 'aprove'");
-    assert_eq!(object["hint"], "a similar subcommand exists: 'approve'");
+    assert!(
+        object["hint"].as_str().unwrap().contains("'approve'"),
+        "{ran}"
+    );
     // Without `--json` nothing is printed on stdout, and after `--` it is no option.
     assert_eq!(place.run(&["aprove"]).exits(2).raw_stdout, "");
     assert_eq!(
