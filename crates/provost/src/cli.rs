@@ -21,6 +21,7 @@ mod cancel;
 pub mod check;
 mod diff;
 mod doctor;
+mod evidence;
 mod explain;
 mod help;
 mod inbox;
@@ -120,6 +121,8 @@ enum Verb {
     Trace(trace::TraceArgs),
     /// explain why a run ended: plan, execution or neither
     Why(why::WhyArgs),
+    /// print the stored bytes that an answer or a card cites
+    Evidence(evidence::EvidenceArgs),
     /// manage and call tools
     Tools(tools::ToolsArgs),
     /// check and test policies
@@ -180,6 +183,7 @@ pub fn main() -> Result<Exit, Failure> {
         Verb::Resume(verb) => resume::run(&verb, &place),
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
+        Verb::Evidence(verb) => evidence::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
         Verb::Mcp(verb) => mcp::run(verb, &place),
         Verb::Tools(verb) => tools::run(verb, &place),

@@ -12,70 +12,6 @@ fn help_lists_what_works() {
     Usage: provost [OPTIONS] <COMMAND>
 
     Start:
-      init     create a workspace
-      run      plan, check and execute a goal
-      apply    execute a plan file or a saved plan
-
-    Plan:
-      plan     propose and check a plan without calling a tool
-      check    check a plan, a saved plan or a playbook
-      show     show a plan or a run
-      diff     compare two revisions of a run's plan, or two plan files
-      explain  explain a finding code
-
-    People:
-      inbox    list what waits for a person
-      approve  approve a waiting step or plan
-      reject   reject a waiting step or plan
-      answer   answer a question of a run
-      settle   record whether an in-doubt write happened
-      amend    change a run's plan, arguments or goal
-      record   import a signed statement
-      cancel   cancel a run, and undo it on request
-      undo     undo what a run did that has ended
-      pause    pause a run, a tool, a playbook, a principal or everything
-      resume   resume a run, or lift a pause
-
-    Look:
-      runs     list runs
-      trace    show the events of a run: planning and execution
-      why      explain why a run ended: plan, execution or neither
-
-    Set up:
-      tools    manage and call tools
-      policy   check and test policies
-      key      create a signing key
-      doctor   check the workspace setup
-
-    Operate:
-      work     execute all runs as a service
-      mcp      serve an MCP client that plans but cannot act
-      audit    verify the journal, and sign its head
-      backup   copy the journal while runs continue
-      prune    delete old evidence, keeping its digests
-
-    Global options:
-      -C <DIR>       workspace directory [default: the nearest parent with a provost.toml]
-      -h, --help     print help
-      -V, --version  print the version
-
-    Exit codes:
-      0  succeeded, or the command is done
-      1  failed, rejected, expired, refused or cancelled
-      2  usage or configuration error
-      3  waiting for a person, or paused
-      4  in doubt whether a write happened
-
-    `provost COMMAND --help` shows examples.
-    ");
-    assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @r"
-    exit 0
-    --- stdout
-    Executes only plans that your policy admits and, where it says so, a person approved
-
-    Usage: provost [OPTIONS] <COMMAND>
-
-    Start:
       init      create a workspace
       run       plan, check and execute a goal
       apply     execute a plan file or a saved plan
@@ -104,6 +40,7 @@ fn help_lists_what_works() {
       runs      list runs
       trace     show the events of a run: planning and execution
       why       explain why a run ended: plan, execution or neither
+      evidence  print the stored bytes that an answer or a card cites
 
     Set up:
       tools     manage and call tools
@@ -133,6 +70,36 @@ fn help_lists_what_works() {
 
     `provost COMMAND --help` shows examples.
     ");
+    assert_snapshot!(Workplace::empty().run(&["run", "--help"]), @r#"
+    exit 0
+    --- stdout
+    plan, check and execute a goal
+
+    Usage: provost run [OPTIONS] <GOAL>
+
+    Arguments:
+      <GOAL>  goal, in quotes
+
+    Options:
+          --mode <MODE>    planning mode; `auto` prefers a matching playbook [default: auto] [possible
+                           values: single, iterative, auto]
+          --planner-first  ask `[planner]` first; use a matching playbook if it fails
+          --detach         begin the run, print its id and exit; `provost work` executes it
+          --again          start even if an unfinished run has the same goal
+          --ask <ASK>      approve each step with its values, or the plan first [possible values: step,
+                           plan]
+          --json           print the result as one JSON object
+          --events         print journal events as JSON lines
+
+    Global options:
+      -C <DIR>    workspace directory [default: the nearest parent with a provost.toml]
+      -h, --help  print help
+
+    Examples:
+      provost run "Find welcome in my notes"              use the playbook that matches, or [planner]
+      provost run --ask plan "Find welcome in my notes"   approve the whole plan first
+      provost run --detach "Find welcome in my notes"     print the id; `provost work` executes it
+    "#);
 }
 
 #[test]
