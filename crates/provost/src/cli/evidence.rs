@@ -8,7 +8,6 @@ use std::io::IsTerminal as _;
 use clap::Args;
 use provost_engine::history::History;
 use provost_engine::run::event::Event;
-use provost_engine::run::shown;
 use provost_engine::store::{RunFilter, Store};
 use provost_plan::digest::Digest;
 use serde_json::json;
@@ -40,7 +39,7 @@ struct Cited {
     digest: Digest,
     run: String,
     step: String,
-    is_shown: bool,
+    history: History,
 }
 
 /// Does it.
@@ -66,14 +65,12 @@ pub fn run(verb: &EvidenceArgs, place: &WorkspacePath) -> Result<Exit, Failure> 
     let Some(cited) = find(&store, &runs, typed)? else {
         return Err(Failure::usage(format!("no run cites `{}`", verb.digest)));
     };
-    if !cited.is_shown {
+    let kept = cited.history.shown_evidence(&store, &cited.digest)?;
+    let Some(kept) = kept else {
         return Err(Failure::usage(format!(
-            "the evidence of step `{}` of run `{}` is secret, and is not printed",
+            "the evidence of step `{}` of run `{}` is secret or was not kept",
             cited.step, cited.run
         )));
-    }
-    let Some(kept) = store.evidence(&cited.digest)? else {
-        return Err(Failure::usage("the journal does not have these bytes"));
     };
     let text = std::str::from_utf8(&kept.bytes).ok();
     if verb.json {
@@ -109,18 +106,20 @@ pub fn run(verb: &EvidenceArgs, place: &WorkspacePath) -> Result<Exit, Failure> 
 /// The first of the runs that cites a digest which begins so.
 fn find(store: &Store, runs: &[String], typed: &str) -> Result<Option<Cited>, Failure> {
     for run in runs {
-        let events = History::read(store, run)?.events;
-        let mut cited = events.iter().filter_map(|(event, _)| cited_by(event));
-        let Some((digest, step)) = cited.find(|(digest, _)| digest.hex().starts_with(typed)) else {
-            continue;
-        };
-        let of_run = events.iter().map(|(event, _)| event);
-        return Ok(Some(Cited {
-            digest,
-            run: run.clone(),
-            step,
-            is_shown: shown::evidence(of_run, &digest),
-        }));
+        let history = History::read(store, run)?;
+        let mut cited = history
+            .events
+            .iter()
+            .filter_map(|(event, _)| cited_by(event));
+        let found = cited.find(|(digest, _)| digest.hex().starts_with(typed));
+        if let Some((digest, step)) = found {
+            return Ok(Some(Cited {
+                digest,
+                run: run.clone(),
+                step,
+                history,
+            }));
+        }
     }
     Ok(None)
 }
