@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use provost_plan::digest::Digest;
 use provost_run::event::Event;
+use provost_run::shown;
 use provost_run::state::{FoldError, State, Waiting, waiting};
 
 use crate::engine::EngineError;
 use crate::people::verify_journal::events_of;
 use crate::people::{Inbox, InvalidEvent, JournalError, RightsArchive};
-use crate::store::{Store, Waits};
+use crate::store::{Store, StoreError, StoredEvidence, Waits};
 
 /// The events of a run and what they fold to.
 pub struct History {
@@ -33,6 +35,23 @@ impl History {
         let folded = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(()));
         let (state, _) = folded.map_err(|error| EngineError::journal(run, error))?;
         Ok(Self { events, state })
+    }
+
+    /// The bytes of a digest that this run names; none if they stand behind something secret, or
+    /// were never kept.
+    ///
+    /// # Errors
+    /// [`StoreError`] if they are not those that were stored, or were deleted since.
+    pub fn shown_evidence(
+        &self,
+        store: &Store,
+        digest: &Digest,
+    ) -> Result<Option<StoredEvidence>, StoreError> {
+        let events = self.events.iter().map(|(event, _)| event);
+        if !shown::evidence(events, digest) {
+            return Ok(None);
+        }
+        store.evidence(digest)
     }
 
     /// The first event that may not stand, as the people and keys of a workspace tell it, and the

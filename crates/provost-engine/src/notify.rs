@@ -11,6 +11,7 @@ use provost_run::state::WaitKind;
 use provost_wire::SecretName;
 use provost_wire::http::BaseUrl;
 
+mod body;
 pub(crate) mod compose;
 mod deliver;
 
@@ -44,9 +45,32 @@ pub enum DeliveryMethod {
         base: BaseUrl,
         /// The path below it.
         path: String,
-        /// What the notice is signed with.
+        /// What the notice is signed with, or what the service knows the sender by.
         secret: SecretName,
+        /// What it looks like.
+        body: NotifyBody,
     },
+}
+
+/// What a notice looks like to a webhook.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NotifyBody {
+    /// A CloudEvent, signed.
+    #[default]
+    CloudEvent,
+    /// A message of an incoming webhook of Slack; the secret is the end of its path.
+    Slack,
+    /// An event of PagerDuty; the secret is the routing key.
+    PagerDuty,
+}
+
+impl NotifyBody {
+    /// The words of provost.toml.
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("cloudevents", Self::CloudEvent),
+        ("slack", Self::Slack),
+        ("pagerduty", Self::PagerDuty),
+    ];
 }
 
 /// Who else is told when something still waits.
@@ -71,6 +95,8 @@ pub enum NoticeReason {
     Expired,
     /// A tool failed so often that nothing is sent to it for a while.
     BreakerOpen,
+    /// A run ended, however that was.
+    Ended,
 }
 
 impl NoticeReason {
@@ -81,7 +107,14 @@ impl NoticeReason {
         ("failed", Self::Failed),
         ("expired", Self::Expired),
         ("breaker_open", Self::BreakerOpen),
+        ("ended", Self::Ended),
     ];
+
+    /// Whether somebody is told of it who does not say of what.
+    #[must_use]
+    pub fn is_default(self) -> bool {
+        self != Self::Ended
+    }
 
     /// Its word.
     #[must_use]

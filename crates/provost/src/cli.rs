@@ -25,6 +25,7 @@ mod completions;
 mod diff;
 mod doctor;
 mod eval;
+mod evidence;
 mod explain;
 mod help;
 mod inbox;
@@ -142,6 +143,8 @@ enum Verb {
     Eval(eval::EvalArgs),
     /// make a case from a run, and replay it
     Case(case::CaseArgs),
+    /// print the stored bytes that an answer or a card cites
+    Evidence(evidence::EvidenceArgs),
     /// manage and call tools
     Tools(tools::ToolsArgs),
     /// check and test policies
@@ -229,6 +232,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Resume(verb) => resume::run(&verb, &place),
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
+        Verb::Evidence(verb) => evidence::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
         Verb::Serve(verb) => serve::run(verb, &place),
         Verb::Invite(verb) => invite::run(&verb, &place),

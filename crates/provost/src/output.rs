@@ -28,6 +28,12 @@ pub fn json_line(value: &Value) {
     let _ = raw(&format!("{value}\n"));
 }
 
+/// Writes bytes to stdout as they are.
+pub fn bytes(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(bytes).and_then(|()| out.flush());
+}
+
 /// Why past the colour filter: JSON has no styles, and its bytes are the caller's.
 fn raw(text: &str) -> std::io::Result<()> {
     let mut out = std::io::stdout().lock();

@@ -50,7 +50,10 @@ pub(crate) fn notices(
     let last = first_seq + events.len() as u64 - 1;
     facts.extend(breakers(last, admission));
     let of = |fact: &NoticeFact| {
-        let told = |target: &&NotifyTarget| target.on.contains(&fact.occasion);
+        let ends = fact.about.0 == SubjectKind::Run;
+        let told = |target: &&NotifyTarget| {
+            target.on.contains(&fact.occasion) || (ends && target.on.contains(&NoticeReason::Ended))
+        };
         let about = |target| of_fact(fact, target, state);
         targets
             .iter()
@@ -108,19 +111,18 @@ fn of_event(
         {
             Some(doubt(seq, &ended.slot))
         }
-        Event::RunEnded(ended)
-            if matches!(
-                ended.status,
-                RunStatus::Failed
-                    | RunStatus::Refused
-                    | RunStatus::Expired
-                    | RunStatus::PartlyUndone
-                    | RunStatus::UndoFailed
-            ) =>
-        {
+        Event::RunEnded(ended) => {
             let about = (SubjectKind::Run, state.head.run.clone());
             let step = ended.step.as_deref();
-            Some(fact(NoticeReason::Failed, about, step, text))
+            let reason = match ended.status {
+                RunStatus::Failed
+                | RunStatus::Refused
+                | RunStatus::Expired
+                | RunStatus::PartlyUndone
+                | RunStatus::UndoFailed => NoticeReason::Failed,
+                _ => NoticeReason::Ended,
+            };
+            Some(fact(reason, about, step, text))
         }
         _ => None,
     }

@@ -3,20 +3,17 @@
 //! Owns the tries, their waits and the two ways to tell. INVARIANT: a try is noted, durably,
 //! before it is made, and a delivery after; between the two a notice belongs to nobody for good.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use provost_wire::http::{BaseUrl, Client, Method, Request};
 use provost_wire::process::ChildCommand;
-use ring::hmac;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::compose::{next_reminder, still_stands, subject};
-use super::{CommandOf, DeliveryMethod, NotifyTarget};
+use super::body::{Sent, Told, event, sent};
+use super::compose::{next_reminder, still_stands};
+use super::{DeliveryMethod, NotifyTarget};
 use crate::clock::now_ms;
 use crate::engine::Engine;
 use crate::limits::{
@@ -24,10 +21,6 @@ use crate::limits::{
     NOTIFY_WAIT_MIN,
 };
 use crate::store::{DueNotice, StoreError};
-
-const MEDIA: &str = "application/cloudevents+json";
-/// What a secret of Standard Webhooks begins with; the rest of it is base64.
-const SECRET_PREFIX: &str = "whsec_";
 
 /// What became of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,98 +122,48 @@ impl Engine {
     }
 
     async fn tell(&self, target: &NotifyTarget, notice: &DueNotice) -> Result<(), String> {
-        let body = event(notice, self.inbox().store(), self.commands());
-        let body = body.to_string().into_bytes();
+        let told = Told {
+            notice,
+            store: self.inbox().store(),
+            commands: self.commands(),
+        };
         let root = self.workspace().root();
         match &target.by {
             DeliveryMethod::Command(argv) => ChildCommand {
                 argv,
                 dir: root,
-                stdin: &body,
+                stdin: event(told).to_string().as_bytes(),
                 timeout: target.timeout,
             }
             .run()
             .await
             .map_err(|error| error.to_string()),
-            DeliveryMethod::Webhook { base, path, secret } => {
+            DeliveryMethod::Webhook {
+                base,
+                path,
+                secret,
+                body,
+            } => {
                 let secret = secret.resolve(root).map_err(|error| error.to_string())?;
-                let headers = signed(&notice.id, now_ms() / 1_000, &body, secret.expose())?;
-                post(base, path, headers, body, target.timeout).await
+                let sent = sent(told, *body, path, secret.expose(), now_ms() / 1_000)?;
+                let posted = post(base, sent, target.timeout).await;
+                // Why: the secret of a chat service is a part of the address, and why it could not
+                // be reached is kept.
+                posted.map_err(|why| why.replace(secret.expose(), "…"))
             }
         }
     }
 }
 
-/// The notice as a CloudEvent.
-fn event(notice: &DueNotice, store: &str, commands: Option<&CommandOf>) -> Value {
-    let occasion = notice.notice.get("occasion").and_then(Value::as_str);
-    let at = notice.notice.get("at_ms").and_then(Value::as_i64);
-    let time = jiff::Timestamp::from_millisecond(at.unwrap_or_default()).unwrap_or_default();
-    let command = commands.and_then(|of| Some(Value::from(of(&subject(&notice.notice)?))));
-    let data: BTreeMap<&str, &Value> = notice
-        .notice
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(name, value)| !value.is_null() && *name != "at_ms")
-        .map(|(name, value)| (name.as_str(), value))
-        .chain(command.as_ref().map(|command| ("command", command)))
-        .collect();
-    json!({
-        "specversion": "1.0",
-        "id": notice.id,
-        "source": format!("urn:provost:{store}"),
-        "type": format!("provost.{}", occasion.unwrap_or_default()),
-        "subject": notice.run,
-        "time": time.to_string(),
-        "datacontenttype": "application/json",
-        "data": data,
-    })
-}
-
-/// The headers of Standard Webhooks.
-fn signed(
-    id: &str,
-    seconds: i64,
-    body: &[u8],
-    secret: &str,
-) -> Result<Vec<(String, String)>, String> {
-    let key = match secret.strip_prefix(SECRET_PREFIX) {
-        Some(text) => STANDARD
-            .decode(text)
-            .map_err(|_| format!("what follows `{SECRET_PREFIX}` in the secret is no base64"))?,
-        None => secret.as_bytes().to_vec(),
-    };
-    let key = hmac::Key::new(hmac::HMAC_SHA256, &key);
-    let mut text = format!("{id}.{seconds}.").into_bytes();
-    text.extend_from_slice(body);
-    let signature = STANDARD.encode(hmac::sign(&key, &text));
-    let headers = [
-        ("webhook-id", id.to_owned()),
-        ("webhook-timestamp", seconds.to_string()),
-        ("webhook-signature", format!("v1,{signature}")),
-    ];
-    Ok(headers
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect())
-}
-
-async fn post(
-    base: &BaseUrl,
-    path: &str,
-    headers: Vec<(String, String)>,
-    body: Vec<u8>,
-    timeout: Duration,
-) -> Result<(), String> {
+async fn post(base: &BaseUrl, sent: Sent, timeout: Duration) -> Result<(), String> {
     let client = Client::new(base.clone()).map_err(|error| error.to_string())?;
     let request = Request {
         method: Method::Post,
-        path: path.to_owned(),
+        path: sent.path,
         query: Vec::new(),
-        headers,
+        headers: sent.headers,
         auth: None,
-        body: Some((body, MEDIA)),
+        body: Some((sent.body, sent.media)),
         timeout,
         max_bytes: NOTICE_ANSWER_BYTES_MAX,
     };
@@ -245,23 +188,4 @@ fn wait(tries: u32, target: Option<&NotifyTarget>) -> i64 {
     };
     let itself = target.map_or(Duration::ZERO, |target| target.timeout);
     i64::try_from((rest + itself).as_millis()).unwrap_or(i64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    #![expect(clippy::unwrap_used, reason = "tests")]
-
-    use super::signed;
-
-    /// The example of the specification's reference libraries.
-    #[test]
-    fn the_signature_is_that_of_standard_webhooks() {
-        let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
-        let body = br#"{"test": 2432232314}"#;
-        let headers = signed("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, body, secret).unwrap();
-        let signature = headers.last().map(|(_, value)| value.as_str());
-        let wanted = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
-        assert_eq!(signature, Some(wanted));
-        assert!(signed("a", 1, body, "whsec_no base64!").is_err());
-    }
 }

@@ -122,14 +122,12 @@ fn fields(
     fields.later("store", "the journal is in `.provost/`");
     fields.finish();
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));
-    let limits = limits.map(|node| read_limits(node, diagnostics));
-    let (limits, repeats_ms, limited) = limits.unwrap_or_else(no_limits);
+    let (limits, repeats_ms, limited) = limits_of(limits, diagnostics);
     let (ask, signed) =
         approvals.map_or_else(Default::default, |node| read_approvals(node, diagnostics));
     let proxy = network.and_then(|node| network::read(root, node, diagnostics));
     let models = planners::read_models(models, proxy.as_ref(), diagnostics);
-    let planner = planner.and_then(|node| planners::read(node, &models, diagnostics));
-    let (playbooks_dir, planner) = planner.unwrap_or_default();
+    let (playbooks_dir, planner) = planner_of(planner, &models, diagnostics);
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, proxy.as_ref(), diagnostics);
     let schedules = schedules::read(schedules, diagnostics);
@@ -171,8 +169,25 @@ fn fields(
     })
 }
 
-fn no_limits() -> (Limits, i64, Vec<Spanned<String>>) {
-    (Limits::default(), REPEATS_SHOWN_MS, Vec::new())
+/// What [`read_limits`] says of the table, where there is one.
+fn limits_of(
+    node: Option<&Node>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Limits, i64, Vec<Spanned<String>>) {
+    match node {
+        Some(node) => read_limits(node, diagnostics),
+        None => (Limits::default(), REPEATS_SHOWN_MS, Vec::new()),
+    }
+}
+
+/// Where playbooks lie, and the planner of `[planner]`.
+fn planner_of(
+    node: Option<&Node>,
+    models: &BTreeMap<String, ModelConfig>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Option<String>, Option<PlannerConfig>) {
+    let planner = node.and_then(|node| planners::read(node, models, diagnostics));
+    planner.unwrap_or_default()
 }
 
 fn read_admission(

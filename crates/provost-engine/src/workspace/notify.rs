@@ -15,7 +15,7 @@ use provost_wire::http::{BaseUrl, Proxy};
 
 use super::config::bad;
 use crate::limits::{NOTIFY_REMIND_MIN, NOTIFY_TIMEOUT, NOTIFY_TIMEOUT_MAX};
-use crate::notify::{DeliveryMethod, Escalation, NoticeReason, NotifyTarget};
+use crate::notify::{DeliveryMethod, Escalation, NoticeReason, NotifyBody, NotifyTarget};
 
 type NotifyEntry = (Spanned<String>, Node);
 
@@ -50,6 +50,7 @@ fn read_one(
     let command = fields.texts("command");
     let url = fields.text("url");
     let secret = fields.text("secret");
+    let body = fields.choice("body", &NotifyBody::WORDS);
     let on = read_on(&mut fields);
     let timeout = fields.duration("timeout");
     let remind = fields.duration("remind");
@@ -66,10 +67,18 @@ fn read_one(
     fields.finish();
     let escalate = escalate.and_then(|node| read_escalate(&name.value, node, names, diagnostics));
     let by = match (command.is_empty(), url, secret) {
-        (false, None, None) => {
+        (false, None, None) if body.is_none() => {
             DeliveryMethod::Command(command.into_iter().map(|word| word.value).collect())
         }
-        (true, Some(url), Some(secret)) => webhook(&url, &secret, private, proxy, diagnostics)?,
+        (true, Some(url), Some(secret)) => {
+            let (base, path, secret) = webhook(&url, &secret, private, proxy, diagnostics)?;
+            DeliveryMethod::Webhook {
+                base,
+                path,
+                secret,
+                body: body.unwrap_or_default(),
+            }
+        }
         _ => {
             let message = format!("{owner} needs either `command`, or `url` with `secret`");
             bad(diagnostics, span, message);
@@ -91,6 +100,7 @@ fn read_on(fields: &mut Fields<'_, '_>) -> BTreeSet<NoticeReason> {
         return NoticeReason::WORDS
             .iter()
             .map(|(_, occasion)| *occasion)
+            .filter(|occasion| occasion.is_default())
             .collect();
     };
     let span = fields.span();
@@ -165,7 +175,7 @@ fn webhook(
     private: bool,
     proxy: Option<&Arc<Proxy>>,
     diagnostics: &mut Vec<Diagnostic>,
-) -> Option<DeliveryMethod> {
+) -> Option<(BaseUrl, String, SecretName)> {
     let secret_name = SecretName::parse(&secret.value);
     if let Err(error) = &secret_name {
         bad(diagnostics, secret.span, error.to_string());
@@ -191,11 +201,7 @@ fn webhook(
         let message = "`url` must be `https`: only to this machine itself a notice goes in clear";
         bad(diagnostics, url.span, message);
     }
-    Some(DeliveryMethod::Webhook {
-        base,
-        path: path.to_owned(),
-        secret: secret_name.ok()?,
-    })
+    Some((base, path.to_owned(), secret_name.ok()?))
 }
 
 /// The scheme with the host, and the path.

@@ -46,6 +46,9 @@ pub fn read(question: &Question, typed: &str) -> Result<Value, String> {
     match json {
         Some(value) if fits(&value) => Ok(value),
         _ if fits(&text) => Ok(text),
+        _ if yes_or_no(typed).is_some_and(|value| fits(&value)) => {
+            Ok(yes_or_no(typed).unwrap_or_default())
+        }
         _ => {
             let wants_text = question.answer.get("type").and_then(Value::as_str) == Some("string");
             let violation = schema
@@ -59,6 +62,15 @@ pub fn read(question: &Question, typed: &str) -> Result<Value, String> {
                 expected(&question.answer)
             ))
         }
+    }
+}
+
+/// What people type where a plan asks for true or false.
+fn yes_or_no(typed: &str) -> Option<Value> {
+    match typed.to_lowercase().as_str() {
+        "y" | "yes" => Some(Value::Bool(true)),
+        "n" | "no" => Some(Value::Bool(false)),
+        _ => None,
     }
 }
 
@@ -99,6 +111,13 @@ mod tests {
             answer(json!({ "type": "boolean" }), "true").unwrap(),
             json!(true)
         );
+        for (typed, value) in [("yes", true), ("Y", true), ("no", false), ("n", false)] {
+            let boolean = json!({ "type": "boolean" });
+            assert_eq!(answer(boolean, typed).unwrap(), json!(value));
+            // The control: where a text is asked for, it stays one.
+            let text = json!({ "type": "string" });
+            assert_eq!(answer(text, typed).unwrap(), json!(typed));
+        }
         assert_eq!(
             answer(json!({ "enum": ["go", "stop"] }), "go").unwrap(),
             json!("go")

@@ -164,6 +164,9 @@ fn watch(verb: &RunsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
                 _ = halt.changed() => break,
             }
         }
+        if output::is_live() && !verb.json {
+            output::note("\n");
+        }
         Ok(Exit::Done)
     })
 }

@@ -284,6 +284,105 @@ fn a_webhook_is_signed_and_repeated_under_its_id() {
     assert_eq!(place.run(&["doctor"]).code, Some(0));
 }
 
+/// A workspace that tells a webhook, which answers with `statuses`.
+fn hooked(
+    rest: &str,
+    statuses: &'static [u16],
+) -> (Workplace, std::thread::JoinHandle<Vec<String>>) {
+    let place = Workplace::new();
+    let (url, server) = server(statuses);
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let table =
+        format!("[notify.chat]\nurl = \"{url}\"\nsecret = \"file:secret.canary\"\n{rest}\n");
+    place.write("provost.toml", format!("{config}\n{table}"));
+    place.write("secret.canary", "T0CANARY/B0CANARY\n");
+    (place, server)
+}
+
+fn posted(server: std::thread::JoinHandle<Vec<String>>) -> (String, Value) {
+    let read = server.join().unwrap().pop().unwrap();
+    let (head, body) = read.split_once("\r\n\r\n").unwrap();
+    let line = head.lines().next().unwrap().to_owned();
+    (line, serde_json::from_str(body).unwrap())
+}
+
+#[test]
+fn slack_is_told_in_a_message_that_nobody_can_format() {
+    let (place, server) = hooked("body = \"slack\"\non = [\"ended\"]", &[200]);
+    place.edit(
+        "playbooks/count.yaml",
+        "Count the orders of {customer}",
+        "Count <!here> & the orders of {customer}",
+    );
+    place
+        .run(&["run", "Count <!here> & the orders of ada"])
+        .exits(0);
+    let (line, body) = posted(server);
+    assert_eq!(line, "POST /hooks/provost/T0CANARY/B0CANARY HTTP/1.1");
+    assert_eq!(body["mrkdwn"], false);
+    let run = place.json(&["runs", "--json"])["runs"][0]["id"].clone();
+    let run = run.as_str().unwrap();
+    assert_eq!(
+        body["text"].as_str().unwrap(),
+        format!(
+            "provost, run {run}: succeeded\nGoal: Count &lt;!here&gt; &amp; the orders of ada\n\
+             Type: provost show {run}"
+        )
+    );
+}
+
+#[test]
+fn pagerduty_is_told_by_its_routing_key() {
+    let (place, server) = hooked("body = \"pagerduty\"\non = [\"waiting\"]", &[202]);
+    let (run, _) = place.waiting();
+    let (line, body) = posted(server);
+    assert_eq!(line, "POST /hooks/provost HTTP/1.1");
+    assert_eq!(body["routing_key"], "T0CANARY/B0CANARY");
+    assert_eq!(body["event_action"], "trigger");
+    assert_eq!(body["payload"]["severity"], "warning");
+    assert_eq!(body["payload"]["component"], run.as_str());
+    let key = body["dedup_key"].as_str().unwrap();
+    assert!(key.starts_with(&format!("{run}/card/sha256:")), "{key}");
+    let command = body["payload"]["custom_details"]["command"]
+        .as_str()
+        .unwrap();
+    assert!(
+        command.starts_with(&format!("provost approve {run}@")),
+        "{command}"
+    );
+}
+
+#[test]
+fn the_secret_of_a_chat_is_not_in_what_is_kept() {
+    // Nobody listens: why it failed is kept, and names the address.
+    let (place, server) = hooked("body = \"slack\"\ntimeout = \"1s\"", &[500]);
+    place.waiting();
+    server.join().unwrap();
+    let said = place.run(&["doctor"]);
+    assert!(
+        said.raw_stdout.contains("the server answered 500"),
+        "{said}"
+    );
+    let journal = std::fs::read(place.path(".provost/journal.db")).unwrap();
+    let log = std::fs::read(place.path(".provost/journal.db-wal")).unwrap_or_default();
+    for bytes in [journal, log] {
+        assert!(!String::from_utf8_lossy(&bytes).contains("T0CANARY"));
+    }
+}
+
+#[test]
+fn who_does_not_say_of_what_is_not_told_of_each_end() {
+    let place = telling(TELL, "");
+    place.run(&["run", "Count the orders of ada"]).exits(0);
+    assert!(told(&place).is_empty());
+    // The control: who asks is told, of an end that failed once.
+    let place = telling(TELL, "on = [\"ended\", \"failed\"]");
+    place.run(&["run", "Count the orders of ada"]).exits(0);
+    let told = told(&place);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["type"], "provost.ended");
+}
+
 #[test]
 fn what_cannot_be_carried_out_is_refused() {
     for (table, said) in [

@@ -102,8 +102,8 @@ fn not_checked(logged: bool, format: i64) -> Vec<String> {
          for (`waits`): they show, and decide nothing",
         "the media types stored with evidence: its digests cover its bytes",
         "breakers, rates and places (`admission`, `in_flight`), owners and moments in \
-         `open_effects`, notices, and waiting statements, which are verified when a run receives \
-         them",
+         `open_effects`, notices, schedules, and waiting statements, which are verified when a run \
+         receives them",
     ];
     let all = older.into_iter().chain(uncounted).chain(never);
     all.map(str::to_owned).collect()
