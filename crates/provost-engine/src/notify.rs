@@ -101,7 +101,7 @@ pub enum NoticeReason {
 
 impl NoticeReason {
     /// The words of provost.toml.
-    pub const WORDS: [(&'static str, Self); 5] = [
+    pub const WORDS: [(&'static str, Self); 6] = [
         ("waiting", Self::Waiting),
         ("in_doubt", Self::InDoubt),
         ("failed", Self::Failed),

@@ -120,7 +120,7 @@ impl Engine {
         let became = match self.unfinished(row)? {
             _ if self.has_run(&run)? => Moment::Begun,
             Some(last) => Moment::Overlaps(last),
-            None => self.begin_scheduled(schedule, &run, watcher).await?,
+            None => self.begin_moment(schedule, &run, watcher).await?,
         };
         let after = |said| ScheduleRow {
             due_ms: schedule.next(row.due_ms, now).unwrap_or(i64::MAX),
@@ -154,7 +154,7 @@ impl Engine {
         Ok(moved.then_some(result))
     }
 
-    async fn begin_scheduled(
+    async fn begin_moment(
         &self,
         schedule: &Schedule,
         run: &str,

@@ -52,6 +52,7 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         url: verb.url,
         working: WorkOptions {
             until_idle: false,
+            schedules: true,
             runs_max: verb.runs.into(),
         },
     };
