@@ -84,8 +84,8 @@ pub(crate) fn instead_of_problem(mut response: Response) -> Response {
     let page = ProblemPage {
         frame: Frame::open(""),
         title: problem.kind.title(),
+        hint: problem.hint_text().map(str::to_owned),
         detail: problem.detail,
-        hint: problem.hint,
     };
     match html(&page) {
         Ok(mut page) => {
