@@ -113,10 +113,18 @@ fn nobody() -> Problem {
         .hint("sign in at /login, or send a token as `Authorization: Bearer …`")
 }
 
-/// Refuses who is not signed in.
+/// Refuses what comes from another site.
+pub(crate) async fn same_site(request: Request, next: Next) -> Response {
+    match request.extensions().get::<ForeignSite>() {
+        None => next.run(request).await,
+        Some(foreign) => foreign.0.clone().into_response(),
+    }
+}
+
+/// Refuses who is not signed in, and then what comes from another site.
 pub(crate) async fn require(request: Request, next: Next) -> Response {
     if request.extensions().get::<Viewer>().is_some() {
-        return next.run(request).await;
+        return same_site(request, next).await;
     }
     let refused = request.extensions().get::<RefusedLogin>();
     let problem = refused.map_or_else(nobody, |refused| refused.0.clone());
@@ -151,7 +159,9 @@ fn enter(app: &App, request: &mut Request) -> Result<(), Problem> {
     // Why not then: no page of another site can send the header, and no cookie speaks for it.
     let by_token = headers.contains_key(header::AUTHORIZATION);
     if !request.method().is_safe() && !by_token {
-        cross_site::check(&app.door, headers)?;
+        if let Err(problem) = cross_site::check(&app.door, headers) {
+            request.extensions_mut().insert(ForeignSite(problem));
+        }
     }
     match viewer {
         Ok(Some(viewer)) => {
@@ -165,6 +175,10 @@ fn enter(app: &App, request: &mut Request) -> Result<(), Problem> {
     }
     Ok(())
 }
+
+/// Why a request counts as one of another site. Why kept: who is not signed in is told that first.
+#[derive(Clone)]
+struct ForeignSite(Problem);
 
 /// Why the login that a request bears is none.
 #[derive(Clone)]

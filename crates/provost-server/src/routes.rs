@@ -133,7 +133,7 @@ pub(crate) fn router(app: App) -> Router {
     let mut router = Router::new();
     for route in table() {
         let handler = match route.access {
-            Access::Open => route.handler,
+            Access::Open => route.handler.route_layer(from_fn(door::same_site)),
             // Why here: who is not signed in is told so before a body is read.
             Access::SignedIn => route.handler.route_layer(from_fn(door::require)),
         };

@@ -21,7 +21,7 @@ use crate::app::{App, Lent, Shared};
 use crate::door::attempts::Attempts;
 use crate::door::database::{Database, DatabaseError};
 use crate::door::{Door, after};
-use crate::drive::{self, Beginning};
+use crate::drive::{self, RunBeginning};
 use crate::feed::{self, Feed};
 use crate::limits::{ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS};
 use crate::routes;
@@ -100,7 +100,7 @@ pub struct Server {
     listener: TcpListener,
     url: String,
     app: App,
-    beginnings: mpsc::Receiver<Beginning>,
+    beginnings: mpsc::Receiver<RunBeginning>,
     working: WorkOptions,
 }
 

@@ -16,7 +16,7 @@ use crate::problem::{Problem, ProblemKind};
 /// The parameters of the list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct InboxQuery {
     /// Only what whoever asks may give.
     #[serde(default)]
     mine: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Asked {
 pub(crate) async fn list(
     State(app): State<App>,
     viewer: Viewer,
-    Parameters(asked): Parameters<Asked>,
+    Parameters(asked): Parameters<InboxQuery>,
 ) -> Result<Json<Value>, Problem> {
     let limit = asked.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX);
     if let Some(kind) = asked

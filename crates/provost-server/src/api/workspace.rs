@@ -8,7 +8,7 @@ use provost_plan::plan::request::{RoleView, ToolSignature};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::input::Body;
+use super::input::JsonBody;
 use crate::app::App;
 use crate::door::{Login, Viewer};
 use crate::problem::{Problem, ProblemKind};
@@ -81,7 +81,7 @@ pub(crate) async fn stop(
     State(app): State<App>,
     viewer: Viewer,
     Path((word, name)): Path<(String, String)>,
-    body: Body,
+    body: JsonBody,
 ) -> Result<Json<Value>, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

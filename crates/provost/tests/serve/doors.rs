@@ -144,6 +144,16 @@ fn a_page_of_another_site_changes_nothing() {
     server
         .ask(&bo, "DELETE /v1/stops/principal/eve", &Value::Null)
         .is(200);
+    // Nor does it sign anybody in: the button of a link is of this site alone.
+    let link = place.run(&["invite", "bo"]).exits(0).raw_stdout;
+    let form = format!("code={}", Served::code(&link));
+    let heads = [
+        ("Host", server.host.as_str()),
+        ("Sec-Fetch-Site", "cross-site"),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+    ];
+    server.send("POST /login/link", &heads, &form).is(403);
+    server.sign_in(Served::code(&link)).is(303);
     // A cookie and a token together are neither.
     let both = format!("Bearer {bo}");
     let heads = [

@@ -182,7 +182,9 @@ fn a_decision_is_the_same_event_through_every_door() {
             .is(200)
             .json();
         let all = events["events"].as_array().unwrap();
-        let kinds: Vec<String> = all.iter().map(|one| one["kind"].to_string()).collect();
+        // Why without: it says that a process took the run up, and that is no decision.
+        let kinds = all.iter().map(|one| one["kind"].to_string());
+        let kinds: Vec<String> = kinds.filter(|kind| !kind.contains("Resumed")).collect();
         let given = all
             .iter()
             .find(|one| one["kind"] == "ApprovalGiven")
