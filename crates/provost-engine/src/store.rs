@@ -25,8 +25,8 @@ pub use pending::Pending;
 pub(crate) use sqlite::Driving;
 pub use sqlite::{
     AttemptedOperations, Counts, DueNotice, DueRuns, FeedEvent, JOURNAL_FILE, NewNotice,
-    PostedStatement, Pruned, RunFilter, RunPage, RunRow, RunWithStatements, StopScope, Stopped, Store, ToolStatus, Verified,
-    Waits,
+    PostedStatement, Pruned, RunFilter, RunPage, RunRow, RunWithStatements, StopScope, Stopped,
+    Store, ToolStatus, Verified, Waits,
 };
 
 /// The word of the store that events up to [`CommitReceipt::seq`] of a run are committed.

@@ -104,11 +104,23 @@ impl FromRequestParts<App> for Viewer {
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Problem> {
         let viewer = parts.extensions.get::<Viewer>().cloned();
-        viewer.ok_or_else(|| {
-            Problem::new(ProblemKind::NotSignedIn, "this needs a session or a token")
-                .hint("sign in at /login, or send a token as `Authorization: Bearer …`")
-        })
+        viewer.ok_or_else(nobody)
     }
+}
+
+fn nobody() -> Problem {
+    Problem::new(ProblemKind::NotSignedIn, "this needs a session or a token")
+        .hint("sign in at /login, or send a token as `Authorization: Bearer …`")
+}
+
+/// Refuses who is not signed in.
+pub(crate) async fn require(request: Request, next: Next) -> Response {
+    if request.extensions().get::<Viewer>().is_some() {
+        return next.run(request).await;
+    }
+    let refused = request.extensions().get::<RefusedLogin>();
+    let problem = refused.map_or_else(nobody, |refused| refused.0.clone());
+    problem.into_response()
 }
 
 /// What stands before every route.
@@ -131,18 +143,32 @@ fn enter(app: &App, request: &mut Request) -> Result<(), Problem> {
     if app.door.solo {
         host::refuse_proxies(request.headers())?;
     }
-    let viewer = authenticate(app, request.headers())?;
-    let by_token = viewer
-        .as_ref()
-        .is_some_and(|viewer| matches!(viewer.login, Login::Token { .. }));
+    let headers = request.headers();
+    let viewer = match authenticate(app, headers) {
+        Err(problem) if problem.kind == ProblemKind::TwoLogins => return Err(problem),
+        viewer => viewer,
+    };
+    // Why not then: no page of another site can send the header, and no cookie speaks for it.
+    let by_token = headers.contains_key(header::AUTHORIZATION);
     if !request.method().is_safe() && !by_token {
-        cross_site::check(&app.door, request.headers())?;
+        cross_site::check(&app.door, headers)?;
     }
-    if let Some(viewer) = viewer {
-        request.extensions_mut().insert(viewer);
+    match viewer {
+        Ok(Some(viewer)) => {
+            request.extensions_mut().insert(viewer);
+        }
+        Ok(None) => {}
+        // Why kept: what is open to everybody is open to them as well.
+        Err(problem) => {
+            request.extensions_mut().insert(RefusedLogin(problem));
+        }
     }
     Ok(())
 }
+
+/// Why the login that a request bears is none.
+#[derive(Clone)]
+struct RefusedLogin(Problem);
 
 /// Who the request is from, if it says so; what it says wrongly is refused.
 fn authenticate(app: &App, headers: &HeaderMap) -> Result<Option<Viewer>, Problem> {
@@ -176,7 +202,10 @@ impl Shared {
         if counts {
             return Ok(());
         }
-        Err(Problem::new(ProblemKind::NotSignedIn, "the login has ended"))
+        Err(Problem::new(
+            ProblemKind::NotSignedIn,
+            "the login has ended",
+        ))
     }
 }
 

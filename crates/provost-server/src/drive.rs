@@ -14,17 +14,17 @@ use crate::limits::BEGINNINGS_MAX;
 use crate::problem::{Problem, ProblemKind};
 
 /// A run to begin, and where its id goes.
-pub(crate) struct Beginning {
+pub(crate) struct RunBeginning {
     new: NewRun,
     whom: OnBehalf,
     begun: oneshot::Sender<Result<String, EngineError>>,
 }
 
 /// Where runs are handed over.
-pub(crate) struct Beginner(mpsc::Sender<Beginning>);
+pub(crate) struct Beginner(mpsc::Sender<RunBeginning>);
 
 /// The queue, at both ends.
-pub(crate) fn queue() -> (Beginner, mpsc::Receiver<Beginning>) {
+pub(crate) fn queue() -> (Beginner, mpsc::Receiver<RunBeginning>) {
     let (sender, receiver) = mpsc::channel(BEGINNINGS_MAX);
     (Beginner(sender), receiver)
 }
@@ -40,7 +40,7 @@ impl Beginner {
             Problem::new(ProblemKind::Halting, detail)
         };
         let (begun, became) = oneshot::channel();
-        let beginning = Beginning { new, whom, begun };
+        let beginning = RunBeginning { new, whom, begun };
         self.0.try_send(beginning).map_err(|_| halting())?;
         Ok(became.await.map_err(|_| halting())??)
     }
@@ -53,7 +53,7 @@ impl Beginner {
 pub(crate) async fn drive(
     engine: &Engine,
     working: WorkOptions,
-    mut beginnings: mpsc::Receiver<Beginning>,
+    mut beginnings: mpsc::Receiver<RunBeginning>,
     halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
 ) -> Result<(), StoreError> {
@@ -64,7 +64,7 @@ pub(crate) async fn drive(
                 _ = halted.changed() => {}
                 next = beginnings.recv() => match next {
                     // Why ignored: who asked may have gone away; the run is there all the same.
-                    Some(Beginning { new, whom, begun }) => {
+                    Some(RunBeginning { new, whom, begun }) => {
                         let _ = begun.send(begin(engine, new, whom).await);
                     }
                     None => break,

@@ -143,7 +143,7 @@ struct Follower {
 /// The parameters of a stream.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct StreamQuery {
     after: Option<String>,
 }
 
@@ -152,14 +152,16 @@ pub(crate) async fn stream(
     State(app): State<App>,
     viewer: Viewer,
     headers: HeaderMap,
-    Parameters(asked): Parameters<Asked>,
+    Parameters(asked): Parameters<StreamQuery>,
 ) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Problem> {
     let place = StreamPlace::take(&app.feed, &viewer)?;
     // Why first: what is committed from here on wakes the stream.
     let newest = app.feed.newest.subscribe();
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = last.map(str::to_owned).or(asked.after);
-    let (at, reset) = app.read(move |shared| where_from(shared, after)).await?;
+    let (at, reset) = app
+        .read(move |shared| where_from(shared, after.as_deref()))
+        .await?;
     let mut follower = Follower {
         halt: app.halt.clone(),
         app,
@@ -182,13 +184,15 @@ pub(crate) async fn stream(
 }
 
 /// Where a stream goes on; with the id of the newest event where that is not where it was left.
-fn where_from(shared: &Shared, after: Option<String>) -> Result<(i64, Option<String>), Problem> {
+fn where_from(shared: &Shared, after: Option<&str>) -> Result<(i64, Option<String>), Problem> {
     let store = shared.desk.store()?;
-    if let Some(after) = &after {
+    if let Some(after) = after {
         let n = after.split('-').next().and_then(|n| n.parse::<i64>().ok());
         let still = match n {
             Some(0) => after == "0-",
-            Some(n) => store.event_at(n)?.is_some_and(|event| id_of(&event) == *after),
+            Some(n) => store
+                .event_at(n)?
+                .is_some_and(|event| id_of(&event) == after),
             None => false,
         };
         if let (true, Some(n)) = (still, n) {
@@ -239,7 +243,9 @@ impl Follower {
             Ok(event.map_or_else(|| id(0, ""), |event| id_of(&event)))
         });
         match stands.await {
-            Ok(id) => self.ready.push_back(Sent::default().id(id).comment("alive")),
+            Ok(id) => self
+                .ready
+                .push_back(Sent::default().id(id).comment("alive")),
             Err(problem) => self.bye(problem.kind.name()),
         }
     }
@@ -247,7 +253,10 @@ impl Follower {
     /// Reads what came since, for a login that still counts.
     async fn fill(&mut self) -> Result<(), Problem> {
         let (viewer, at) = (self.viewer.clone(), self.at);
-        let (at, events) = self.app.read(move |shared| batch(shared, &viewer, at)).await?;
+        let (at, events) = self
+            .app
+            .read(move |shared| batch(shared, &viewer, at))
+            .await?;
         self.at = at;
         self.ready.extend(events);
         Ok(())

@@ -41,4 +41,5 @@ pub mod view;
 
 pub use app::Lent;
 pub use door::database::{Database, DatabaseError, StoredSession, StoredToken};
+pub use routes::{ListedRoute, listed};
 pub use serve::{ServeError, ServeOptions, Server};

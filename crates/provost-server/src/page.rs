@@ -148,7 +148,7 @@ pub(crate) fn instead_of_problem(mut response: Response) -> Response {
         frame: Frame::open(""),
         title: problem.kind.title(),
         detail: seen(&problem.detail),
-        hint: problem.hint.as_ref().map(seen),
+        hint: problem.hint_text().map(seen),
     };
     match html(&page) {
         Ok(mut page) => {

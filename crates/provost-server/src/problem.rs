@@ -118,12 +118,8 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// What happened.
     pub detail: String,
-    /// What to do.
-    pub hint: Option<String>,
-    /// The run it is about.
-    pub run: Option<String>,
-    /// What else is said, such as `findings`.
-    pub more: Map<String, Value>,
+    /// What else is said: `hint`, `run`, `findings` and the like.
+    more: Option<Box<Map<String, Value>>>,
 }
 
 impl Problem {
@@ -133,9 +129,7 @@ impl Problem {
         Self {
             kind,
             detail: detail.into(),
-            hint: None,
-            run: None,
-            more: Map::new(),
+            more: None,
         }
     }
 
@@ -147,22 +141,27 @@ impl Problem {
 
     /// Says what to do.
     #[must_use]
-    pub fn hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        self.with("hint", Value::String(hint.into()))
+    }
+
+    /// What to do, if there is something.
+    #[must_use]
+    pub fn hint_text(&self) -> Option<&str> {
+        self.more.as_ref()?.get("hint")?.as_str()
     }
 
     /// Names the run.
     #[must_use]
-    pub fn of_run(mut self, run: impl Into<String>) -> Self {
-        self.run = Some(run.into());
-        self
+    pub fn of_run(self, run: impl Into<String>) -> Self {
+        self.with("run", Value::String(run.into()))
     }
 
     /// Says more.
     #[must_use]
     pub fn with(mut self, name: &str, value: Value) -> Self {
-        self.more.insert(name.to_owned(), value);
+        let more = self.more.get_or_insert_default();
+        more.insert(name.to_owned(), value);
         self
     }
 
@@ -175,7 +174,7 @@ impl Problem {
     /// As JSON.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let mut object = self.more.clone();
+        let mut object = self.more.as_deref().cloned().unwrap_or_default();
         let mut put = |name: &str, value: Value| object.insert(name.to_owned(), value);
         put(
             "type",
@@ -184,12 +183,6 @@ impl Problem {
         put("title", json!(self.kind.title()));
         put("status", json!(self.kind.status()));
         put("detail", json!(self.detail));
-        if let Some(hint) = &self.hint {
-            put("hint", json!(hint));
-        }
-        if let Some(run) = &self.run {
-            put("run", json!(run));
-        }
         Value::Object(object)
     }
 }

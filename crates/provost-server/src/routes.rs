@@ -5,7 +5,7 @@
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{MethodRouter, delete, get, post};
 
 use crate::app::App;
@@ -15,7 +15,7 @@ use crate::{api, assets, door, page};
 
 /// Who may ask a route at all; what they may do there is judged behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Access {
+enum Access {
     /// Everybody.
     Open,
     /// Who has a session or a token.
@@ -24,12 +24,9 @@ pub(crate) enum Access {
 
 /// A route.
 pub(crate) struct Route {
-    /// The method.
-    pub(crate) method: &'static str,
-    /// The path, with `{names}` of what varies.
-    pub(crate) path: &'static str,
-    /// Who may ask.
-    pub(crate) access: Access,
+    method: &'static str,
+    path: &'static str,
+    access: Access,
     handler: MethodRouter<App>,
 }
 
@@ -42,7 +39,11 @@ fn open(method: &'static str, path: &'static str, handler: MethodRouter<App>) ->
     }
 }
 
-pub(crate) fn signed_in(method: &'static str, path: &'static str, handler: MethodRouter<App>) -> Route {
+pub(crate) fn signed_in(
+    method: &'static str,
+    path: &'static str,
+    handler: MethodRouter<App>,
+) -> Route {
     Route {
         method,
         path,
@@ -51,8 +52,31 @@ pub(crate) fn signed_in(method: &'static str, path: &'static str, handler: Metho
     }
 }
 
+/// A route as the document of the API lists it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListedRoute {
+    /// The method.
+    pub method: &'static str,
+    /// The path, with `{names}` of what varies.
+    pub path: &'static str,
+    /// Whether everybody may ask.
+    pub is_open: bool,
+}
+
+/// Every route for programs, for whoever writes or checks a client.
+#[must_use]
+pub fn listed() -> Vec<ListedRoute> {
+    let of_programs = table().into_iter().filter(|route| !is_page(route.path));
+    let listed = of_programs.map(|route| ListedRoute {
+        method: route.method,
+        path: route.path,
+        is_open: route.access == Access::Open,
+    });
+    listed.collect()
+}
+
 /// Every route of the server.
-pub(crate) fn table() -> Vec<Route> {
+fn table() -> Vec<Route> {
     let mut all = doors();
     all.extend(api::routes());
     all.extend(page::routes());
@@ -108,7 +132,12 @@ pub(crate) fn is_page(path: &str) -> bool {
 pub(crate) fn router(app: App) -> Router {
     let mut router = Router::new();
     for route in table() {
-        router = router.route(route.path, route.handler);
+        let handler = match route.access {
+            Access::Open => route.handler,
+            // Why here: who is not signed in is told so before a body is read.
+            Access::SignedIn => route.handler.route_layer(from_fn(door::require)),
+        };
+        router = router.route(route.path, handler);
     }
     router
         .fallback(|| async { Problem::not_found("page or resource") })

@@ -21,7 +21,7 @@ use crate::app::{App, Lent, Shared};
 use crate::door::attempts::Attempts;
 use crate::door::database::{Database, DatabaseError};
 use crate::door::{Door, after};
-use crate::drive::{self, Beginning};
+use crate::drive::{self, RunBeginning};
 use crate::feed::{self, Feed};
 use crate::limits::{ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS};
 use crate::routes;
@@ -81,9 +81,9 @@ impl ServeError {
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Solo(_) => Some(
-                "remove `policies/solo.cedar` and list the people in `policies/entities.json`",
-            ),
+            Self::Solo(_) => {
+                Some("remove `policies/solo.cedar` and list the people in `policies/entities.json`")
+            }
             Self::NoPeople => Some("list them, or add `policies/solo.cedar` to work alone"),
             Self::Open(_) => Some(
                 "listen at 127.0.0.1, behind a server that speaks TLS, and say with `url` under \
@@ -100,7 +100,7 @@ pub struct Server {
     listener: TcpListener,
     url: String,
     app: App,
-    beginnings: mpsc::Receiver<Beginning>,
+    beginnings: mpsc::Receiver<RunBeginning>,
     working: WorkOptions,
 }
 

@@ -49,7 +49,10 @@ pub(crate) async fn say(
         })
         .await?;
     let text = envelope.to_text();
-    app.engine.store().post(&envelope.run, &text, now_ms()).await?;
+    app.engine
+        .store()
+        .post(&envelope.run, &text, now_ms())
+        .await?;
     let until = Instant::now() + PATIENCE;
     let run = envelope.run.clone();
     loop {
@@ -77,7 +80,9 @@ pub(crate) async fn say(
 /// Why a statement was not taken, as the machine says it now; else in the words that were kept.
 async fn not_taken(app: &App, envelope: StatementEnvelope, became: &str) -> Problem {
     let run = envelope.run.clone();
-    let asked = app.read(move |shared| Ok(shared.engine.rehearse(&envelope)?)).await;
+    let asked = app
+        .read(move |shared| Ok(shared.engine.rehearse(&envelope)?))
+        .await;
     let why = became.strip_prefix(IGNORED).unwrap_or(became).to_owned();
     let problem = asked
         .err()
@@ -161,11 +166,14 @@ fn statement(state: &State, mut parts: Map<String, Value>) -> Result<Statement, 
     let known = serde_json::to_value(&read).map_err(|error| unfit(error.to_string()))?;
     let names = |value: &Value| -> Vec<String> {
         let map = value.as_object();
-        map.map(|map| map.keys().cloned().collect()).unwrap_or_default()
+        map.map(|map| map.keys().cloned().collect())
+            .unwrap_or_default()
     };
     let known = names(&known);
     // Why these: what is left out of a statement as empty may be written out.
-    let empty = ["steps", "all", "undo", "reason", "plan", "goal", "output", "attempt"];
+    let empty = [
+        "steps", "all", "undo", "reason", "plan", "goal", "output", "attempt",
+    ];
     let strange = names(&given)
         .into_iter()
         .find(|name| !known.contains(name) && !empty.contains(&name.as_str()));
@@ -180,10 +188,7 @@ fn complete_settlement(state: &State, parts: &mut Map<String, Value>) -> Result<
     let slot = parts.get("slot").cloned().unwrap_or(Value::Null);
     let slot = serde_json::from_value(slot)
         .map_err(|error| Problem::new(ProblemKind::Unfit, format!("`slot`: {error}")))?;
-    if let (false, Some(attempt)) = (
-        parts.contains_key("attempt"),
-        state.attempt_in_doubt(&slot),
-    ) {
+    if let (false, Some(attempt)) = (parts.contains_key("attempt"), state.attempt_in_doubt(&slot)) {
         parts.insert("attempt".to_owned(), Value::String(attempt.to_string()));
     }
     Ok(())

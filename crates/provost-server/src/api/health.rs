@@ -20,5 +20,7 @@ pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Value>, Problem
     if *app.halt.borrow() {
         return Err(Problem::new(ProblemKind::Halting, "the server is ending"));
     }
-    Ok(Json(json!({ "schema": "provost/health/v1", "ready": true })))
+    Ok(Json(
+        json!({ "schema": "provost/health/v1", "ready": true }),
+    ))
 }

@@ -16,7 +16,7 @@ use crate::problem::{Problem, ProblemKind};
 /// The parameters of the list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct InboxQuery {
     /// Only what whoever asks may give.
     #[serde(default)]
     mine: bool,
@@ -34,10 +34,14 @@ pub(crate) struct Asked {
 pub(crate) async fn list(
     State(app): State<App>,
     viewer: Viewer,
-    Parameters(asked): Parameters<Asked>,
+    Parameters(asked): Parameters<InboxQuery>,
 ) -> Result<Json<Value>, Problem> {
     let limit = asked.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX);
-    if let Some(kind) = asked.kind.as_deref().filter(|kind| WaitKind::of(kind).is_none()) {
+    if let Some(kind) = asked
+        .kind
+        .as_deref()
+        .filter(|kind| WaitKind::of(kind).is_none())
+    {
         let detail = format!("`{kind}` is no kind of what waits");
         return Err(Problem::new(ProblemKind::Unfit, detail)
             .hint("`approval`, `answer`, `settlement` or `secret`"));
@@ -51,7 +55,12 @@ pub(crate) async fn list(
                 .iter()
                 .filter(|waiting| of_run(&waiting.row.id))
                 .flat_map(|waiting| waiting.waits.iter().map(move |wait| (waiting, wait)))
-                .filter(|(_, wait)| asked.kind.as_ref().is_none_or(|kind| kind == wait.kind.word()))
+                .filter(|(_, wait)| {
+                    asked
+                        .kind
+                        .as_ref()
+                        .is_none_or(|kind| kind == wait.kind.word())
+                })
                 .skip(asked.after);
             let (mut page, mut place) = (Vec::new(), asked.after);
             for (waiting, one) in all {
@@ -72,7 +81,9 @@ pub(crate) async fn list(
             Ok((page, None))
         })
         .await?;
-    Ok(Json(json!({ "schema": "provost/inbox/v2", "waits": waits, "after": after })))
+    Ok(Json(
+        json!({ "schema": "provost/inbox/v2", "waits": waits, "after": after }),
+    ))
 }
 
 /// `GET /v1/inbox/count`.
@@ -81,7 +92,10 @@ pub(crate) async fn count(State(app): State<App>, viewer: Viewer) -> Result<Json
         .read(move |shared| {
             let runs = shared.desk.inbox(&viewer)?;
             let all: Vec<_> = runs.iter().flat_map(|run| &run.waits).collect();
-            let doubts = all.iter().filter(|one| one.kind == WaitKind::Settlement).count();
+            let doubts = all
+                .iter()
+                .filter(|one| one.kind == WaitKind::Settlement)
+                .count();
             let oldest = all.iter().map(|one| one.asked_at).min();
             Ok(json!({
                 "schema": "provost/inbox-count/v1",

@@ -27,9 +27,9 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Parameters<T> {
 }
 
 /// The body of a request, as JSON.
-pub(crate) struct Body(pub(crate) Value);
+pub(crate) struct JsonBody(pub(crate) Value);
 
-impl FromRequest<App> for Body {
+impl FromRequest<App> for JsonBody {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Problem> {
@@ -46,7 +46,7 @@ impl FromRequest<App> for Body {
     }
 }
 
-impl Body {
+impl JsonBody {
     /// The body in this form; a field that is not known is refused.
     pub(crate) fn into<T: DeserializeOwned>(self) -> Result<T, Problem> {
         serde_json::from_value(self.0)

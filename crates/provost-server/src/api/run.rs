@@ -36,7 +36,10 @@ pub(crate) async fn get(
             Ok((run.etag(), of_run(shared, &viewer, &run)))
         })
         .await?;
-    if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == etag.as_bytes()) {
+    if headers
+        .get(header::IF_NONE_MATCH)
+        .is_some_and(|known| known.as_bytes() == etag.as_bytes())
+    {
         return Ok(StatusCode::NOT_MODIFIED.into_response());
     }
     let mut response = Json(value).into_response();
@@ -50,7 +53,9 @@ fn of_run(shared: &Shared, viewer: &Viewer, run: &SeenRun) -> Value {
     let state = run.state();
     let now = now_ms();
     let waits = run.waits();
-    let waits = waits.iter().map(|one| wait::to_json(shared, viewer, run, one, now));
+    let waits = waits
+        .iter()
+        .map(|one| wait::to_json(shared, viewer, run, one, now));
     let mut value = if viewer.sees_all() {
         (shared.lent.run)(state)
     } else {
@@ -94,7 +99,10 @@ pub(crate) async fn plan(
 ) -> Result<Json<Value>, Problem> {
     let value = app.read(move |shared| {
         let run = shared.desk.run(&shared.engine, &viewer, &run)?;
-        let plan = run.state().plan().ok_or_else(|| Problem::not_found("plan"))?;
+        let plan = run
+            .state()
+            .plan()
+            .ok_or_else(|| Problem::not_found("plan"))?;
         let checked = plan.checked();
         Ok(json!({
             "schema": "provost/run-plan/v1",
@@ -235,7 +243,9 @@ pub(crate) async fn card(
     reveals(&viewer)?;
     let value = app.read(move |shared| {
         let run = shared.desk.run(&shared.engine, &viewer, &run)?;
-        let found = run.card(&digest).ok_or_else(|| Problem::not_found("card"))?;
+        let found = run
+            .card(&digest)
+            .ok_or_else(|| Problem::not_found("card"))?;
         of_card(shared, &viewer, &run, found)
     });
     Ok(Json(value.await?))

@@ -19,7 +19,7 @@ use ring::hmac;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::input::{Body, Parameters};
+use super::input::{JsonBody, Parameters};
 use super::{LIST_DEFAULT, LIST_MAX};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
@@ -28,7 +28,7 @@ use crate::problem::{Problem, ProblemKind};
 /// The parameters of the list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Asked {
+pub(crate) struct RunsQuery {
     /// Only these status words, with commas between them.
     status: Option<String>,
     /// Only runs that this person asked for.
@@ -44,7 +44,7 @@ pub(crate) struct Asked {
     limit: Option<usize>,
 }
 
-impl Asked {
+impl RunsQuery {
     fn page(self, viewer: &Viewer) -> Result<(RunPage, usize), Problem> {
         let limit = self.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX);
         let words = self.status.iter().flat_map(|words| words.split(','));
@@ -80,7 +80,7 @@ impl Asked {
 pub(crate) async fn list(
     State(app): State<App>,
     viewer: Viewer,
-    Parameters(asked): Parameters<Asked>,
+    Parameters(asked): Parameters<RunsQuery>,
 ) -> Result<Json<Value>, Problem> {
     let (page, limit) = asked.page(&viewer)?;
     let mut rows = app
@@ -90,7 +90,9 @@ pub(crate) async fn list(
     rows.truncate(limit);
     let after = rows.last().map(|(n, _)| n.to_string()).filter(|_| more);
     let runs: Vec<Value> = rows.iter().map(|(_, row)| row_json(row)).collect();
-    Ok(Json(json!({ "schema": "provost/runs/v2", "runs": runs, "after": after })))
+    Ok(Json(
+        json!({ "schema": "provost/runs/v2", "runs": runs, "after": after }),
+    ))
 }
 
 fn row_json(row: &RunRow) -> Value {
@@ -126,7 +128,7 @@ pub(crate) async fn begin(
     State(app): State<App>,
     viewer: Viewer,
     headers: HeaderMap,
-    body: Body,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
     let wanted: Wanted = body.into()?;
     let key = headers.get("idempotency-key");
@@ -217,6 +219,8 @@ fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, P
             } else {
                 route(workspace, &goal, wanted.mode)
             };
+            let no_planner =
+                |error: RouteError| Problem::new(ProblemKind::NoPlanner, error.to_string());
             Ok(routed.map_err(no_planner)?.into_run(ask, wanted.again))
         }
         (None, Some(plan)) if wanted.mode.is_none() && !wanted.planner_first => {
@@ -235,14 +239,11 @@ fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, P
             })
         }
         _ => {
-            let detail = "a run begins with a `goal`, or with a `plan` and neither mode nor planner";
+            let detail =
+                "a run begins with a `goal`, or with a `plan` and neither mode nor planner";
             Err(Problem::new(ProblemKind::Unfit, detail))
         }
     }
-}
-
-fn no_planner(error: RouteError) -> Problem {
-    Problem::new(ProblemKind::NoPlanner, error.to_string())
 }
 
 /// What the check finds in a plan that came over HTTP, and who counts as its planner.
@@ -276,7 +277,10 @@ pub(super) fn judge(
 
 /// The findings in a plan as a problem.
 fn findings(shared: &Shared, judged: &CheckedFile) -> Problem {
-    let problem = Problem::new(ProblemKind::Findings, "the plan has errors: nothing was begun");
+    let problem = Problem::new(
+        ProblemKind::Findings,
+        "the plan has errors: nothing was begun",
+    );
     problem.with("check", (shared.lent.findings)(judged))
 }
 
@@ -284,7 +288,7 @@ fn findings(shared: &Shared, judged: &CheckedFile) -> Problem {
 pub(crate) async fn check(
     State(app): State<App>,
     viewer: Viewer,
-    body: Body,
+    body: JsonBody,
 ) -> Result<Json<Value>, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

@@ -6,7 +6,7 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use super::input::Body;
+use super::input::JsonBody;
 use crate::app::App;
 use crate::door::Viewer;
 use crate::problem::Problem;
@@ -17,10 +17,14 @@ pub(crate) async fn post(
     State(app): State<App>,
     viewer: Viewer,
     Path(run): Path<String>,
-    body: Body,
+    body: JsonBody,
 ) -> Result<Response, Problem> {
     let Heard { taken, seq, nonce } = statements::say(&app, viewer, run, body.0).await?;
-    let status = if taken { StatusCode::OK } else { StatusCode::ACCEPTED };
+    let status = if taken {
+        StatusCode::OK
+    } else {
+        StatusCode::ACCEPTED
+    };
     let said = json!({
         "schema": "provost/said/v1", "taken": taken, "seq": seq, "nonce": nonce,
     });

@@ -71,7 +71,9 @@ pub(crate) fn may(
         (WaitKind::Secret, ..) => Statement::Resume,
         _ => return Err(nothing()),
     };
-    let asked = shared.desk.would_take(&shared.engine, run, viewer, statement);
+    let asked = shared
+        .desk
+        .would_take(&shared.engine, run, viewer, statement);
     match asked {
         // Why fine: who may answer is told before what the answer must be.
         Err(problem) if problem.kind == ProblemKind::BadAnswer => Ok(()),

@@ -8,7 +8,7 @@ use provost_plan::plan::request::{RoleView, ToolSignature};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::input::Body;
+use super::input::JsonBody;
 use crate::app::App;
 use crate::door::{Login, Viewer};
 use crate::problem::{Problem, ProblemKind};
@@ -16,7 +16,10 @@ use crate::problem::{Problem, ProblemKind};
 /// `GET /v1/workspace`.
 pub(crate) async fn get(State(app): State<App>, _: Viewer) -> Json<Value> {
     let workspace = app.engine.workspace();
-    let name = workspace.root().file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = workspace
+        .root()
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
     Json(json!({
         "schema": "provost/workspace/v1",
         "name": name,
@@ -60,18 +63,16 @@ fn scope(app: &App, scope: &str, name: String) -> Result<(StopScope, String), Pr
     match scope {
         "all" if name == "-" => Ok((StopScope::All, String::new())),
         "principal" => Ok((StopScope::Principal, name)),
-        "tool" if workspace.catalog().has_any(&name)
-            || workspace.catalog().has_any(&format!("{name}.*")) =>
+        "tool"
+            if workspace.catalog().has_any(&name)
+                || workspace.catalog().has_any(&format!("{name}.*")) =>
         {
             Ok((StopScope::Tool, name))
         }
-        "playbook" if workspace.playbooks().get(&name).is_some() => {
-            Ok((StopScope::Playbook, name))
-        }
+        "playbook" if workspace.playbooks().get(&name).is_some() => Ok((StopScope::Playbook, name)),
         "all" => Err(unbound("all of a workspace has the name `-`".to_owned())),
         "tool" | "playbook" => Err(unbound(format!("there is no {scope} `{name}`"))),
-        _ => Err(Problem::not_found("scope")
-            .hint("`all`, `tool`, `playbook` or `principal`")),
+        _ => Err(Problem::not_found("scope").hint("`all`, `tool`, `playbook` or `principal`")),
     }
 }
 
@@ -80,7 +81,7 @@ pub(crate) async fn stop(
     State(app): State<App>,
     viewer: Viewer,
     Path((word, name)): Path<(String, String)>,
-    body: Body,
+    body: JsonBody,
 ) -> Result<Json<Value>, Problem> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -134,7 +135,9 @@ pub(crate) async fn sessions(
         })
     });
     let shown: Vec<Value> = shown.collect();
-    Ok(Json(json!({ "schema": "provost/sessions/v1", "sessions": shown })))
+    Ok(Json(
+        json!({ "schema": "provost/sessions/v1", "sessions": shown }),
+    ))
 }
 
 /// `DELETE /v1/sessions`: ends all of one's own.
@@ -144,6 +147,9 @@ pub(crate) async fn end_sessions(
 ) -> Result<Json<Value>, Problem> {
     viewer.speaks()?;
     let ended = app.database.end(Some(&viewer.principal.id), None)?;
-    app.database.note(&viewer.principal.id, "ended all sessions")?;
-    Ok(Json(json!({ "schema": "provost/sessions/v1", "ended": ended })))
+    app.database
+        .note(&viewer.principal.id, "ended all sessions")?;
+    Ok(Json(
+        json!({ "schema": "provost/sessions/v1", "ended": ended }),
+    ))
 }

@@ -29,6 +29,8 @@ pub(super) fn check(door: &Door, headers: &HeaderMap) -> Result<(), Problem> {
 /// Whether an origin is the one under which this request came: its host was looked at before.
 fn is_ours(door: &Door, headers: &HeaderMap, origin: &str) -> bool {
     let scheme = if door.secure { "https" } else { "http" };
-    let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+    let host = headers
+        .get(header::HOST)
+        .and_then(|host| host.to_str().ok());
     host.is_some_and(|host| origin.eq_ignore_ascii_case(&format!("{scheme}://{host}")))
 }

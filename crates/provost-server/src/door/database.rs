@@ -197,12 +197,7 @@ impl Database {
     ///
     /// # Errors
     /// [`DatabaseError`] if it cannot be kept.
-    pub fn begin(
-        &self,
-        person: &str,
-        login: &str,
-        ends_ms: i64,
-    ) -> Result<String, DatabaseError> {
+    pub fn begin(&self, person: &str, login: &str, ends_ms: i64) -> Result<String, DatabaseError> {
         let drawn = secret::draw().map_err(DatabaseError::Random)?;
         let now = now_ms();
         self.lock().execute(
@@ -243,8 +238,8 @@ impl Database {
     /// [`DatabaseError`] if the file cannot be read.
     pub fn token_counts(&self, name: &str) -> Result<bool, DatabaseError> {
         let connection = self.lock();
-        let mut query = connection
-            .prepare_cached("SELECT 1 FROM tokens WHERE name = ?1 AND ends_ms > ?2")?;
+        let mut query =
+            connection.prepare_cached("SELECT 1 FROM tokens WHERE name = ?1 AND ends_ms > ?2")?;
         Ok(query.exists(params![name, now_ms()])?)
     }
 
@@ -291,10 +286,7 @@ impl Database {
     /// # Errors
     /// [`DatabaseError::TokenExists`] if its name is taken by one that counts.
     pub fn new_token(&self, token: &StoredToken) -> Result<String, DatabaseError> {
-        let drawn = format!(
-            "provost_{}",
-            secret::draw().map_err(DatabaseError::Random)?
-        );
+        let drawn = format!("provost_{}", secret::draw().map_err(DatabaseError::Random)?);
         let mut connection = self.lock();
         let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         tx.execute("DELETE FROM tokens WHERE ends_ms <= ?1", [now_ms()])?;

@@ -15,7 +15,9 @@ pub(super) fn check(hosts: &[String], uri: &Uri, headers: &HeaderMap) -> Result<
         (Some(host), None) => host.to_str().ok().map(str::to_ascii_lowercase),
         _ => None,
     };
-    let in_line = uri.authority().map(|name| name.as_str().to_ascii_lowercase());
+    let in_line = uri
+        .authority()
+        .map(|name| name.as_str().to_ascii_lowercase());
     let fits = |name: &String| hosts.contains(name);
     let known = host.as_ref().is_some_and(fits) && in_line.as_ref().is_none_or(fits);
     if known {

@@ -64,7 +64,8 @@ pub(super) fn viewer(app: &App, cookie: &str) -> Result<Option<Viewer>, Problem>
 pub(crate) fn begin(app: &App, person: &str, login: &str) -> Result<HeaderValue, Problem> {
     app.door.refuse_unlisted(app, person)?;
     let secret = app.database.begin(person, login, after(SESSION_LASTS))?;
-    app.database.note(person, &format!("signed in by {login}"))?;
+    app.database
+        .note(person, &format!("signed in by {login}"))?;
     cookie(&secret, app.door.is_secure(), SESSION_LASTS.as_secs())
 }
 

@@ -11,8 +11,11 @@ use crate::problem::{Problem, ProblemKind};
 
 pub(super) fn viewer(app: &App, bearer: &HeaderValue) -> Result<Viewer, Problem> {
     let refused = || {
-        Problem::new(ProblemKind::NotSignedIn, "the token is not known, or has ended")
-            .hint("`provost token new NAME --for PERSON` makes one")
+        Problem::new(
+            ProblemKind::NotSignedIn,
+            "the token is not known, or has ended",
+        )
+        .hint("`provost token new NAME --for PERSON` makes one")
     };
     let text = bearer.to_str().map_err(|_| refused())?;
     let (scheme, secret) = text.split_once(' ').ok_or_else(refused)?;

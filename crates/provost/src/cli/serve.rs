@@ -78,7 +78,9 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 fn announce(server: &Server, engine: &provost_engine::engine::Engine) -> Result<(), Failure> {
     let workspace = engine.workspace();
     if workspace.is_solo() {
-        let link = server.link(&workspace.user().id).map_err(ServeError::from)?;
+        let link = server
+            .link(&workspace.user().id)
+            .map_err(ServeError::from)?;
         output::data(&format!("{link}\n"));
     } else {
         output::data(&format!("{}\n", server.url()));

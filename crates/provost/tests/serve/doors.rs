@@ -10,7 +10,11 @@ fn a_solo_workspace_is_served_to_one_browser() {
     let place = Workplace::new();
     let server = Served::of(&place);
     let code = Served::code(&server.printed).to_owned();
-    assert!(server.printed.starts_with(&format!("http://{}/login#", server.host)));
+    assert!(
+        server
+            .printed
+            .starts_with(&format!("http://{}/login#", server.host))
+    );
     let host = [("Host", server.host.as_str())];
     // Whoever only looks, a hundred times, spends nothing: the code is in no request.
     for _ in 0..50 {
@@ -21,7 +25,10 @@ fn a_solo_workspace_is_served_to_one_browser() {
     server.send("GET /", &host, "").is(303);
     let signed_in = server.sign_in(&code).is(303);
     let cookie = signed_in.heads["set-cookie"].clone();
-    assert!(cookie.contains("HttpOnly; ") && cookie.ends_with("SameSite=Strict"), "{cookie}");
+    assert!(
+        cookie.contains("HttpOnly; ") && cookie.ends_with("SameSite=Strict"),
+        "{cookie}"
+    );
     let cookie = cookie.split(';').next().unwrap();
     let known = [host[0], ("Cookie", cookie)];
     let inbox = server.send("GET /", &known, "").is(200);
@@ -33,7 +40,10 @@ fn a_solo_workspace_is_served_to_one_browser() {
     assert_eq!(server.sign_in(&code).status, 403);
     for head in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"] {
         let through = [known[0], known[1], (head, "for=192.0.2.1")];
-        assert_eq!(server.send("GET /v1/me", &through, "").is(403).problem(), "proxied");
+        assert_eq!(
+            server.send("GET /v1/me", &through, "").is(403).problem(),
+            "proxied"
+        );
     }
     // Two cookies of the name: one could be a sibling's.
     let tossed = format!("{cookie}; {cookie}");
@@ -60,7 +70,10 @@ fn a_solo_workspace_is_open_to_nobody_else() {
         "takes no `url`",
     );
     refused(&["invite", "ada"], "to one person alone");
-    refused(&["token", "new", "ci", "--for", "ada"], "to one person alone");
+    refused(
+        &["token", "new", "ci", "--for", "ada"],
+        "to one person alone",
+    );
     // The control: without that file, with people, both are made.
     let place = team();
     place.run(&["token", "new", "ci", "--for", "ada"]).exits(0);
@@ -96,7 +109,11 @@ fn a_page_of_another_site_changes_nothing() {
     let server = Served::of(&place);
     let link = place.run(&["invite", "ada"]).exits(0).raw_stdout;
     let signed_in = server.sign_in(Served::code(&link)).is(303);
-    let cookie = signed_in.heads["set-cookie"].split(';').next().unwrap().to_owned();
+    let cookie = signed_in.heads["set-cookie"]
+        .split(';')
+        .next()
+        .unwrap()
+        .to_owned();
     let origin = format!("http://{}", server.host);
     let ask = |more: &[(&str, &str)]| {
         let mut heads = vec![
@@ -124,7 +141,9 @@ fn a_page_of_another_site_changes_nothing() {
     ask(&[("Sec-Fetch-Site", "same-origin")]).is(200);
     ask(&[("Origin", &origin)]).is(200);
     let bo = token(&place, "ci", "bo", &[]);
-    server.ask(&bo, "DELETE /v1/stops/principal/eve", &Value::Null).is(200);
+    server
+        .ask(&bo, "DELETE /v1/stops/principal/eve", &Value::Null)
+        .is(200);
     // A cookie and a token together are neither.
     let both = format!("Bearer {bo}");
     let heads = [
@@ -132,7 +151,10 @@ fn a_page_of_another_site_changes_nothing() {
         ("Cookie", cookie.as_str()),
         ("Authorization", &both),
     ];
-    assert_eq!(server.send("GET /v1/me", &heads, "").is(400).problem(), "two-logins");
+    assert_eq!(
+        server.send("GET /v1/me", &heads, "").is(400).problem(),
+        "two-logins"
+    );
 }
 
 #[test]
@@ -154,7 +176,10 @@ fn a_token_ends_when_it_is_revoked() {
     place.run(&["token", "new", "ci", "--for", "bo"]).exits(2);
     place.run(&["token", "new", "x", "--for", "eve"]).exits(2);
     place.run(&["token", "revoke", "ci"]).exits(0);
-    assert_eq!(server.get(&ada, "/v1/me").is(401).problem(), "not-signed-in");
+    assert_eq!(
+        server.get(&ada, "/v1/me").is(401).problem(),
+        "not-signed-in"
+    );
     let database = place.path(".provost/server.db");
     let kept = std::fs::read(&database).unwrap();
     let secret = ada.as_bytes();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::served::{NOTE, Served, team, token};
+use super::served::{Served, note, team, token};
 
 /// Why few: each is a process that starts.
 const KILLS: u64 = 4;
@@ -30,7 +30,9 @@ fn what_was_answered_is_kept_and_counts_once() {
         let id = server.id().to_string();
         let killer = std::thread::spawn(move || {
             std::thread::sleep(delay);
-            let killed = std::process::Command::new("kill").args(["-KILL", &id]).status();
+            let killed = std::process::Command::new("kill")
+                .args(["-KILL", &id])
+                .status();
             killed.unwrap();
         });
         let key = format!("round-{round}");
@@ -39,7 +41,7 @@ fn what_was_answered_is_kept_and_counts_once() {
         server.kill();
         server = Served::of(&place);
         // The same request finds the same run, or begins it now.
-        let wanted = json!({ "goal": NOTE, "again": true });
+        let wanted = json!({ "goal": note(&key), "again": true });
         let head = [("Idempotency-Key", key.as_str())];
         let again = server.ask_with(&ada, "POST /v1/runs", &head, &wanted);
         let run = again.json()["run"].as_str().unwrap().to_owned();
@@ -50,7 +52,11 @@ fn what_was_answered_is_kept_and_counts_once() {
         finish(&server, &ada, &bo, &run, &approved);
     }
     let rows = server.get(&ada, "/v1/runs?limit=200").json();
-    assert_eq!(rows["runs"].as_array().unwrap().len() as u64, kills(), "lost or doubled");
+    assert_eq!(
+        rows["runs"].as_array().unwrap().len() as u64,
+        kills(),
+        "lost or doubled"
+    );
     place.run(&["audit", "verify"]).exits(0);
 }
 
@@ -63,15 +69,20 @@ fn speak(
     begun: &mut BTreeSet<String>,
     approved: &mut BTreeSet<String>,
 ) {
-    let wanted = json!({ "goal": NOTE, "again": true });
+    let wanted = json!({ "goal": note(key), "again": true });
     let Some(run) = lively(server, ada, "POST /v1/runs", Some(key), &wanted) else {
         return;
     };
     let run = run["run"].as_str().unwrap().to_owned();
     begun.insert(format!("{key} {run}"));
     loop {
-        let Some(now) = lively(server, ada, &format!("GET /v1/runs/{run}"), None, &Value::Null)
-        else {
+        let Some(now) = lively(
+            server,
+            ada,
+            &format!("GET /v1/runs/{run}"),
+            None,
+            &Value::Null,
+        ) else {
             return;
         };
         if now["status"] == "waiting_approval" {
@@ -97,10 +108,15 @@ fn lively(
     let bearer = format!("Bearer {token}");
     let mut heads = vec![("Host", server.host.as_str()), ("Authorization", &bearer)];
     heads.extend(key.map(|key| ("Idempotency-Key", key)));
-    let body = if body.is_null() { String::new() } else { body.to_string() };
+    let body = if body.is_null() {
+        String::new()
+    } else {
+        body.to_string()
+    };
     let answer = std::panic::catch_unwind(|| server.send(line, &heads, &body)).ok()?;
     let fine = (200..300).contains(&answer.status);
-    fine.then(|| serde_json::from_str(&answer.body).ok()).flatten()
+    fine.then(|| serde_json::from_str(&answer.body).ok())
+        .flatten()
 }
 
 /// Brings a run to its end; a yes that was answered is not asked for again.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::served::{NOTE, Served, team, token};
+use super::served::{Served, note, team, token};
 
 const DOCUMENT: &str = include_str!("../../../provost-server/openapi.json");
 
@@ -48,7 +48,11 @@ fn rows() -> Vec<Row> {
         ("GET /v1/workspace", none(), listed),
         ("GET /v1/tools", none(), listed),
         ("GET /v1/stops", none(), listed),
-        ("PUT /v1/stops/{scope}/{name}", json!({ "reason": "x" }), people),
+        (
+            "PUT /v1/stops/{scope}/{name}",
+            json!({ "reason": "x" }),
+            people,
+        ),
         ("DELETE /v1/stops/{scope}/{name}", none(), people),
         ("GET /v1/sessions", none(), listed),
         ("DELETE /v1/sessions", none(), people),
@@ -70,7 +74,7 @@ fn every_route_lets_in_whom_it_should() {
     let people = json!({ "ada": {}, "bo": {}, "chi": {} });
     place.people(people.as_object().unwrap());
     let server = Served::of(&place);
-    let run = server.begin(&ada, NOTE);
+    let run = server.begin(&ada, &note("a"));
     let card = server.card(&ada, &run);
     let fill = |text: &str| {
         text.replace("{run}", &run)
@@ -88,16 +92,36 @@ fn every_route_lets_in_whom_it_should() {
     }
 }
 
+/// What a document describes, as the table of routes would have it.
+fn described(document: &str) -> BTreeSet<(String, bool)> {
+    let document: Value = serde_json::from_str(document).unwrap();
+    let paths = document["paths"].as_object().unwrap().iter();
+    let operations = paths.flat_map(|(path, item)| {
+        let methods = item.as_object().unwrap().iter();
+        methods.map(move |(method, operation)| {
+            let is_open = operation.get("security").is_some();
+            (format!("{} {path}", method.to_uppercase()), is_open)
+        })
+    });
+    operations.collect()
+}
+
+#[test]
+fn the_document_describes_every_route_and_no_other() {
+    let routes = provost_server::listed().into_iter();
+    let routed = routes.map(|route| (format!("{} {}", route.method, route.path), route.is_open));
+    let routed: BTreeSet<(String, bool)> = routed.collect();
+    assert_eq!(described(DOCUMENT), routed);
+    // The controls: a route that is left out shows, and one that is said to be open.
+    let without = DOCUMENT.replace("\"/v1/me\"", "\"/v1/you\"");
+    assert_ne!(described(&without), routed);
+    let opened = DOCUMENT.replacen("\"security\": []", "\"x\": []", 1);
+    assert_ne!(described(&opened), routed);
+}
+
 #[test]
 fn no_route_is_without_a_row() {
-    let document: Value = serde_json::from_str(DOCUMENT).unwrap();
-    let paths = document["paths"].as_object().unwrap().iter();
-    let routes: BTreeSet<String> = paths
-        .flat_map(|(path, item)| {
-            let methods = item.as_object().unwrap().keys();
-            methods.map(move |method| format!("{} {path}", method.to_uppercase()))
-        })
-        .collect();
+    let routes: BTreeSet<String> = described(DOCUMENT).into_iter().map(|row| row.0).collect();
     let rows = rows();
     let asked = rows.iter().map(|(route, ..)| *route).chain(ELSEWHERE);
     let asked: BTreeSet<String> = asked.map(str::to_owned).collect();

@@ -95,13 +95,7 @@ impl Served {
         self.ask_with(token, line, &[], body)
     }
 
-    pub fn ask_with(
-        &self,
-        token: &str,
-        line: &str,
-        more: &[(&str, &str)],
-        body: &Value,
-    ) -> Answer {
+    pub fn ask_with(&self, token: &str, line: &str, more: &[(&str, &str)], body: &Value) -> Answer {
         let bearer = format!("Bearer {token}");
         let mut heads = vec![("Host", self.host.as_str())];
         if !token.is_empty() {
@@ -170,7 +164,9 @@ impl Served {
 
     pub fn tell(&self, signal: &str) {
         let id = self.id().to_string();
-        let told = std::process::Command::new("kill").args([signal, &id]).status();
+        let told = std::process::Command::new("kill")
+            .args([signal, &id])
+            .status();
         assert!(told.unwrap().success());
     }
 
@@ -202,10 +198,18 @@ fn read(text: &str) -> Answer {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
-    let chunked = heads.get("transfer-encoding").is_some_and(|how| how == "chunked");
+    let chunked = heads
+        .get("transfer-encoding")
+        .is_some_and(|how| how == "chunked");
     Answer {
-        status: status.and_then(|status| status.parse().ok()).unwrap_or_default(),
-        body: if chunked { joined(body) } else { body.to_owned() },
+        status: status
+            .and_then(|status| status.parse().ok())
+            .unwrap_or_default(),
+        body: if chunked {
+            joined(body)
+        } else {
+            body.to_owned()
+        },
         heads,
     }
 }
@@ -247,7 +251,11 @@ pub fn contradictions(line: &str, answer: &Answer) -> Vec<String> {
     let Some(operation) = operation(&document, line) else {
         return Vec::new();
     };
-    let media = answer.heads.get("content-type").cloned().unwrap_or_default();
+    let media = answer
+        .heads
+        .get("content-type")
+        .cloned()
+        .unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default();
     let status = answer.status.to_string();
     let of_status = operation["responses"].get(&status);
@@ -255,7 +263,11 @@ pub fn contradictions(line: &str, answer: &Answer) -> Vec<String> {
     let Some(content) = response["content"].get(media) else {
         // Why none: the document itself and answers without a body have no schema.
         let bare = answer.body.is_empty() || response.get("content").is_none();
-        return if bare { Vec::new() } else { vec![format!("{status} of `{media}`")] };
+        return if bare {
+            Vec::new()
+        } else {
+            vec![format!("{status} of `{media}`")]
+        };
     };
     if !media.contains("json") {
         return Vec::new();
@@ -266,7 +278,10 @@ pub fn contradictions(line: &str, answer: &Answer) -> Vec<String> {
     });
     let schema = jsonschema::validator_for(&schema).unwrap();
     let body = answer.json();
-    schema.iter_errors(&body).map(|error| format!("{}: {error}", error.instance_path())).collect()
+    schema
+        .iter_errors(&body)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect()
 }
 
 /// A workspace with a team: ada asks, bo and chi approve, `operators` holds chi.
@@ -275,6 +290,7 @@ pub fn team() -> Workplace {
     std::fs::remove_file(place.path("policies/solo.cedar")).unwrap();
     let people = json!({ "ada": {}, "bo": {}, "chi": { "groups": ["operators"] } });
     place.people(people.as_object().unwrap());
+    place.write("playbooks/filed.yaml", FILED);
     place
 }
 
@@ -284,5 +300,26 @@ pub fn token(place: &Workplace, name: &str, person: &str, more: &[&str]) -> Stri
     place.run(&args).exits(0).raw_stdout.trim().to_owned()
 }
 
-/// The goal whose run waits for an approval before it writes.
-pub const NOTE: &str = "Note the orders of ada";
+const FILED: &str = r#"
+schema: provost/playbook/v1
+match: "File the orders of {customer} under {name}"
+params: { customer: { type: string }, name: { type: string } }
+goal: { success: [ { id: noted, text: the number of orders stands in the note } ] }
+plan:
+  steps:
+    - id: count
+      tool: shop.orders
+      args: { customer: "${ params.customer }" }
+    - id: note
+      tool: notes.write
+      args: { path: "${ params.name }.txt", text: "${ steps.count.output.row.total } orders" }
+  success:
+    - { for: noted, check: '${ steps.note.status == "succeeded" }' }
+  answer:
+    - { text: The note is written., cites: [note] }
+"#;
+
+/// A goal whose run waits for an approval before it writes a note of this name.
+pub fn note(name: &str) -> String {
+    format!("File the orders of ada under note-{name}")
+}

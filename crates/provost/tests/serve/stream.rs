@@ -22,7 +22,9 @@ struct Listening(BufReader<TcpStream>);
 impl Listening {
     fn from(server: &Served, token: &str, after: Option<&str>) -> Self {
         let mut stream = TcpStream::connect(&server.host).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
         let after = after.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
         let head = format!(
             "GET /v1/events HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{after}\r\n",
@@ -64,12 +66,20 @@ fn a_stream_goes_on_from_every_place() {
     let server = Served::of(&place);
     let ada = token(&place, "ada", "ada", &[]);
     let run = server.begin(&ada, "Count the orders of ada");
-    let seq = server.until(&ada, &run, "succeeded")["seq"].as_u64().unwrap();
+    let seq = server.until(&ada, &run, "succeeded")["seq"]
+        .as_u64()
+        .unwrap();
     let count = usize::try_from(seq).unwrap();
     let all = Listening::from(&server, &ada, Some("0-")).take(count);
-    let seqs: Vec<u64> = all.iter().map(|sent| sent.data["seq"].as_u64().unwrap()).collect();
+    let seqs: Vec<u64> = all
+        .iter()
+        .map(|sent| sent.data["seq"].as_u64().unwrap())
+        .collect();
     assert_eq!(seqs, (1..=seq).collect::<Vec<_>>());
-    assert!(all.iter().all(|sent| sent.kind == "run" && sent.data["run"] == run.as_str()));
+    assert!(
+        all.iter()
+            .all(|sent| sent.kind == "run" && sent.data["run"] == run.as_str())
+    );
     for at in 0..count - 1 {
         let rest = Listening::from(&server, &ada, Some(&all[at].id)).take(count - at - 1);
         assert_eq!(rest, all[at + 1..], "after {}", all[at].id);
@@ -77,17 +87,28 @@ fn a_stream_goes_on_from_every_place() {
     // A place that the journal does not have: another link, a later number, nonsense, none.
     let (n, _) = all[2].id.split_once('-').unwrap();
     let newest = all.last().unwrap().id.as_str();
-    let strange = [format!("{n}-00000000"), "999999-00000000".into(), "x".into()];
+    let strange = [
+        format!("{n}-00000000"),
+        "999999-00000000".into(),
+        "x".into(),
+    ];
     let strange = strange.iter().map(|id| Some(id.as_str())).chain([None]);
     for after in strange {
         let first = Listening::from(&server, &ada, after).next();
-        assert_eq!((first.kind.as_str(), first.id.as_str()), ("reset", newest), "{after:?}");
+        assert_eq!(
+            (first.kind.as_str(), first.id.as_str()),
+            ("reset", newest),
+            "{after:?}"
+        );
     }
     // What is committed while somebody listens comes by itself.
     let mut live = Listening::from(&server, &ada, Some(newest));
     let run = server.begin(&ada, "Count the orders of grace");
     let first = live.next();
-    assert_eq!((&first.data["run"], &first.data["seq"]), (&run.into(), &1.into()));
+    assert_eq!(
+        (&first.data["run"], &first.data["seq"]),
+        (&run.into(), &1.into())
+    );
 }
 
 #[test]
@@ -99,10 +120,15 @@ fn a_stream_of_an_agent_has_what_it_began() {
     let hidden = server.begin(&ada, "Count the orders of ada");
     server.until(&ada, &hidden, "succeeded");
     let own = server.begin(&agent, "Count the orders of grace");
-    let seq = server.until(&agent, &own, "succeeded")["seq"].as_u64().unwrap();
+    let seq = server.until(&agent, &own, "succeeded")["seq"]
+        .as_u64()
+        .unwrap();
     let count = usize::try_from(seq).unwrap();
     let seen = Listening::from(&server, &agent, Some("0-")).take(count);
-    assert!(seen.iter().all(|sent| sent.data["run"] == own.as_str()), "{seen:?}");
+    assert!(
+        seen.iter().all(|sent| sent.data["run"] == own.as_str()),
+        "{seen:?}"
+    );
 }
 
 #[test]
@@ -110,18 +136,26 @@ fn streams_end_with_the_server_and_do_not_hold_it_up() {
     let place = team();
     let server = Served::of(&place);
     let ada = token(&place, "ada", "ada", &[]);
-    let mut streams: Vec<Listening> =
-        (0..8).map(|_| Listening::from(&server, &ada, None)).collect();
+    let mut streams: Vec<Listening> = (0..8)
+        .map(|_| Listening::from(&server, &ada, None))
+        .collect();
     for stream in &mut streams {
         assert_eq!(stream.next().kind, "reset");
     }
     assert_eq!(server.get(&ada, "/v1/events").is(429).problem(), "too-many");
     let began = std::time::Instant::now();
     assert_eq!(server.end(), Some(0));
-    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
     for stream in &mut streams {
         let bye = stream.next();
-        assert_eq!((bye.kind.as_str(), &bye.data["why"]), ("bye", &"halting".into()));
+        assert_eq!(
+            (bye.kind.as_str(), &bye.data["why"]),
+            ("bye", &"halting".into())
+        );
         let mut rest = String::new();
         stream.0.read_to_string(&mut rest).unwrap();
     }
@@ -138,5 +172,8 @@ fn a_stream_ends_with_its_token() {
     place.run(&["token", "revoke", "ada"]).exits(0);
     server.begin(&bo, "Count the orders of ada");
     let bye = stream.next();
-    assert_eq!((bye.kind.as_str(), &bye.data["why"]), ("bye", &"not-signed-in".into()));
+    assert_eq!(
+        (bye.kind.as_str(), &bye.data["why"]),
+        ("bye", &"not-signed-in".into())
+    );
 }

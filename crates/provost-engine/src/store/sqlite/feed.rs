@@ -77,7 +77,9 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
     pub fn newest_event(&self) -> Result<Option<FeedEvent>, StoreError> {
-        self.read_rows(|connection| one(connection, "WHERE events.n > ?1 ORDER BY events.n DESC", 0))
+        self.read_rows(|connection| {
+            one(connection, "WHERE events.n > ?1 ORDER BY events.n DESC", 0)
+        })
     }
 
     /// The runs of a page, the latest created first, each with its number.
@@ -128,7 +130,10 @@ fn one(connection: &Connection, which: &str, n: i64) -> rusqlite::Result<Option<
         "SELECT events.n, runs.id, seq, at_ms, kind, link FROM events \
          LEFT JOIN runs ON runs.n = events.run {which} LIMIT 1"
     );
-    connection.prepare_cached(&sql)?.query_row([n], event).optional()
+    connection
+        .prepare_cached(&sql)?
+        .query_row([n], event)
+        .optional()
 }
 
 fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i64, RunRow)>> {

@@ -60,7 +60,8 @@ impl RunFilter {
     }
 }
 
-pub(super) const COLUMNS: &str = "id, owner, created_at, updated_at, status, goal, summary, head_seq, head";
+pub(super) const COLUMNS: &str =
+    "id, owner, created_at, updated_at, status, goal, summary, head_seq, head";
 
 pub(super) fn row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
