@@ -8,12 +8,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use provost_plan::catalog::Catalog;
 use provost_plan::digest::Digest;
 use provost_plan::label::Label;
 use serde_json::{Value, json};
 
-use crate::event::Event;
+use crate::event::{AttemptStarted, Event};
 use crate::state::{State, WriteRecord};
+use crate::view;
 
 /// What stands in the place of words that may repeat a secret.
 pub const WITHHELD: &str = "withheld: it may repeat a secret";
@@ -61,6 +63,26 @@ pub fn args(args: &Value, secrets: &BTreeSet<String>) -> Value {
             .collect(),
         plain => plain.clone(),
     }
+}
+
+/// The arguments of a call that began.
+#[must_use]
+pub fn started_args(started: &AttemptStarted) -> Value {
+    args(&started.args, &started.secret_args)
+}
+
+/// The output of a step, as a whole; none if it has none, or it is secret, or nobody knows whether
+/// it is, because its tool is gone.
+#[must_use]
+pub fn step_output<'s>(state: &'s State, catalog: &Catalog, id: &str) -> Option<&'s Value> {
+    let (step, record) = state.plan()?.checked().step(id)?;
+    let gone = step
+        .tool()
+        .is_some_and(|tool| catalog.get(&tool.value).is_none());
+    if gone || view::is_secret(catalog, step, record) {
+        return None;
+    }
+    state.steps.get(id)?.view.get("output")
 }
 
 /// The arguments of a write that began.

@@ -11,8 +11,8 @@ use askama::filters::HtmlSafe;
 /// Most characters of a text of a tool, a planner or a person that a page shows.
 pub const TEXT_MAX: usize = 4096;
 
-/// A text from anywhere, as a page shows it: what is hidden is visible, what is long is cut, and the
-/// template escapes it.
+/// A text from anywhere, as a page shows it: what is hidden is visible, what is long is cut, and
+/// the template escapes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen(String);
 

@@ -218,7 +218,8 @@ fn over_names(out: &mut String, step: &str, panel: &Panel, names: &[String]) {
             let _ = write!(
                 out,
                 "<rect class=\"bar bar-{}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" \
-                 height=\"{}\" rx=\"2\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{value}</text>",
+                 height=\"{}\" rx=\"2\"/>\
+                 <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{value}</text>",
                 number + 1,
                 y + 2.0,
                 (to - from).max(1.0),

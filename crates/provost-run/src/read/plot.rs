@@ -13,8 +13,8 @@ use jiff::tz::TimeZone;
 use provost_plan::catalog::Catalog;
 use serde_json::{Map, Value};
 
+use crate::shown;
 use crate::state::State;
-use crate::view;
 
 pub mod marks;
 pub mod scale;
@@ -86,7 +86,7 @@ pub struct Plot {
 /// What is drawn of a step of a run; none where its output is secret, or is no rows of numbers.
 #[must_use]
 pub fn of_step(state: &State, catalog: &Catalog, id: &str) -> Option<Plot> {
-    let output = open_output(state, catalog, id)?;
+    let output = shown::step_output(state, catalog, id)?;
     let (step, _) = state.plan()?.checked().step(id)?;
     let tool = step.tool().and_then(|tool| catalog.get(&tool.value));
     let schema = tool.and_then(|tool| tool.output.as_ref());
@@ -96,20 +96,6 @@ pub fn of_step(state: &State, catalog: &Catalog, id: &str) -> Option<Plot> {
         Axis::Names(_) => Vec::new(),
     };
     Some(Plot { series, marks })
-}
-
-/// The output of a step, as a whole; none if it has none, or it is secret, or nobody knows whether
-/// it is, because its tool is gone.
-#[must_use]
-pub fn open_output<'s>(state: &'s State, catalog: &Catalog, id: &str) -> Option<&'s Value> {
-    let (step, record) = state.plan()?.checked().step(id)?;
-    let gone = step
-        .tool()
-        .is_some_and(|tool| catalog.get(&tool.value).is_none());
-    if gone || view::is_secret(catalog, step, record) {
-        return None;
-    }
-    state.steps.get(id)?.view.get("output")
 }
 
 /// The rows in a value: itself, or the one list of records in it.

@@ -39,10 +39,10 @@ struct PlaybookView {
 fn page(shared: &Shared, viewer: &Viewer, goal: &str, problem: Option<&Problem>) -> NewPage {
     let playbooks = shared.engine.workspace().playbooks().playbooks();
     let same = problem.filter(|problem| problem.kind == ProblemKind::SameGoal);
-    let same = same.and_then(|problem| problem.run.clone());
+    let same = same.and_then(|problem| Some(problem.to_json().get("run")?.as_str()?.to_owned()));
     NewPage {
         frame: Frame::of(viewer, "runs"),
-        problem: problem.map(|problem| (seen(&problem.detail), problem.hint.as_ref().map(seen))),
+        problem: problem.map(|problem| (seen(&problem.detail), problem.hint_text().map(seen))),
         same,
         goal: seen(goal),
         nonce: nonce(),

@@ -92,7 +92,7 @@ fn page(viewer: &Viewer, run: &SeenRun, catalog: &Catalog, step: &Step) -> StepP
         more,
     } = table(state, catalog, step);
     let output = match rows.is_empty() {
-        true => plot::open_output(state, catalog, id).map(|output| seen(pretty(output))),
+        true => shown::step_output(state, catalog, id).map(|output| seen(pretty(output))),
         false => None,
     };
     let seqs = seqs_of(&run.events, id);
@@ -206,7 +206,7 @@ fn attempts(events: &[(Event, i64)], id: &str) -> Vec<AttemptView> {
                     at: parts::at(*at),
                     came: seen("in flight"),
                     facts,
-                    args: seen(pretty(&started.args)),
+                    args: seen(pretty(&shown::started_args(started))),
                 });
             }
             Event::AttemptEnded(ended) => {
@@ -234,7 +234,7 @@ struct Table {
 
 /// The rows of a step's output as a table; empty if it is none.
 fn table(state: &RunState, catalog: &Catalog, step: &Step) -> Table {
-    let Some(output) = plot::open_output(state, catalog, &step.id.value) else {
+    let Some(output) = shown::step_output(state, catalog, &step.id.value) else {
         return Table::default();
     };
     let Some(rows) = plot::rows_of(output) else {

@@ -86,11 +86,19 @@ fn walk(root: &Path, at: &str, files: &mut Vec<File>) {
         } else if kind.is_file()
             && name != "Cargo.lock"
             && !ignored
-            && let Ok(text) = fs::read_to_string(entry.path())
+            && let Ok(text) = text_of(&entry.path())
         {
             files.push(File { path, text });
         }
     }
+}
+
+/// The text of a file; a picture has none, and is there all the same.
+fn text_of(path: &Path) -> std::io::Result<String> {
+    if path.extension().is_some_and(|end| end == "png") {
+        return Ok(String::new());
+    }
+    fs::read_to_string(path)
 }
 
 /// The part of a source file before its tests.

@@ -6,7 +6,8 @@
 use provost_plan::catalog::Catalog;
 use serde_json::Value;
 
-use super::{moment, open_output};
+use super::moment;
+use crate::shown;
 use crate::state::State;
 
 /// Most marks on one axis: each has a digit.
@@ -39,7 +40,7 @@ pub(super) fn within(state: &State, catalog: &Catalog, id: &str, axis: &[i64]) -
         if name == id {
             continue;
         }
-        let output = open_output(state, catalog, name);
+        let output = shown::step_output(state, catalog, name);
         let mut marks = output.map(|output| told(name, output)).unwrap_or_default();
         marks.retain(|mark| (first..=last).contains(&&mark.at));
         marks.truncate(OF_STEP_MAX);
