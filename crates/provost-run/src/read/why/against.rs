@@ -18,16 +18,16 @@ use crate::outcome::Class;
 use crate::state::Waiting;
 
 /// A call that ended, as another run can be compared with it.
-type CallKey<'e> = (&'e str, Digest, usize);
+type ComparedCall<'e> = (&'e str, Digest, usize);
 
 /// What a run that is right says of each thing that can differ.
 #[derive(Default)]
-struct Reference<'e> {
+struct RightRun<'e> {
     created: Option<&'e RunCreated>,
     plans: Vec<&'e Value>,
     tools: BTreeMap<&'e str, Digest>,
     policy: Option<Digest>,
-    answers: BTreeMap<CallKey<'e>, (Class, Option<&'e Value>)>,
+    answers: BTreeMap<ComparedCall<'e>, (Class, Option<&'e Value>)>,
     words: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ fn referenced(whom: (Guilty, Party), cause: &'static str, text: String) -> Cause
 struct Calls<'e> {
     open: BTreeMap<(&'e Slot, u32), &'e AttemptStarted>,
     counts: BTreeMap<(&'e str, Digest), usize>,
-    last: BTreeMap<&'e Slot, CallKey<'e>>,
+    last: BTreeMap<&'e Slot, ComparedCall<'e>>,
 }
 
 impl<'e> Calls<'e> {
@@ -69,7 +69,7 @@ impl<'e> Calls<'e> {
         self.open.insert((&started.slot, started.attempt), started);
     }
 
-    fn ends(&mut self, ended: &'e AttemptEnded) -> Option<CallKey<'e>> {
+    fn ends(&mut self, ended: &'e AttemptEnded) -> Option<ComparedCall<'e>> {
         let started = self.open.remove(&(&ended.slot, ended.attempt))?;
         let call = (started.operation.as_str(), started.args_digest);
         let count = self.counts.entry(call).or_default();
@@ -80,7 +80,7 @@ impl<'e> Calls<'e> {
     }
 }
 
-impl<'e> Reference<'e> {
+impl<'e> RightRun<'e> {
     fn of(events: &'e [(Event, i64)]) -> Self {
         let mut known = Self::default();
         let mut calls = Calls::default();
@@ -131,7 +131,7 @@ fn person(event: &Event) -> Option<String> {
 }
 
 fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFound> {
-    let known = Reference::of(right);
+    let known = RightRun::of(right);
     let mut calls = Calls::default();
     let (mut plans, mut said) = (0, 0);
     for ((event, _), seq) in events.iter().zip(1..) {
@@ -191,7 +191,7 @@ fn other_beginning(created: &RunCreated, right: &RunCreated) -> Option<CauseFoun
 }
 
 fn moved(
-    known: &Reference<'_>,
+    known: &RightRun<'_>,
     policy: Digest,
     tools: &BTreeMap<String, Digest>,
 ) -> Option<CauseFound> {
@@ -243,8 +243,8 @@ fn other_plan(document: &Value, right: Option<&Value>) -> Option<CauseFound> {
 }
 
 fn other_answer(
-    known: &Reference<'_>,
-    key: CallKey<'_>,
+    known: &RightRun<'_>,
+    key: ComparedCall<'_>,
     ended: &AttemptEnded,
     output: Option<&Value>,
 ) -> Option<CauseFound> {
@@ -261,8 +261,8 @@ fn other_answer(
 }
 
 fn observed_otherwise(
-    known: &Reference<'_>,
-    key: CallKey<'_>,
+    known: &RightRun<'_>,
+    key: ComparedCall<'_>,
     slot: &Slot,
     output: &Value,
 ) -> Option<CauseFound> {

@@ -12,7 +12,7 @@ use provost_plan::plan::{Goal, Plan, StepKind};
 use serde_json::Value;
 
 use super::origin::answers;
-use super::witness::{Evidence, Witnesses};
+use super::witness::{KnownCalls, Witnesses};
 use crate::call::Slot;
 use crate::event::{AttemptEnded, AttemptStarted, Event, RunEnded, SkipReason, StepStatus};
 use crate::outcome::Class;
@@ -26,7 +26,7 @@ const LOOP_STEPS_MIN: usize = 3;
 pub(super) struct Story<'e> {
     events: &'e [(Event, i64)],
     /// What it and others say of calls.
-    pub(super) evidence: Evidence<'e>,
+    pub(super) evidence: KnownCalls<'e>,
     /// The plans that passed the check, read once.
     plans: OnceCell<BTreeMap<u64, Plan>>,
 }
@@ -61,7 +61,7 @@ impl<'e> Story<'e> {
     pub(super) fn of(events: &'e [(Event, i64)], others: &'e Witnesses) -> Self {
         Self {
             events,
-            evidence: Evidence::of(events, others),
+            evidence: KnownCalls::of(events, others),
             plans: OnceCell::new(),
         }
     }

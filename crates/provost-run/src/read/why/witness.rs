@@ -64,12 +64,12 @@ impl Witnesses {
 }
 
 /// What a run and others say of its calls.
-pub(super) struct Evidence<'w> {
+pub(super) struct KnownCalls<'w> {
     own: Vec<EndedCall>,
     others: &'w Witnesses,
 }
 
-impl<'w> Evidence<'w> {
+impl<'w> KnownCalls<'w> {
     pub(super) fn of(events: &[(Event, i64)], others: &'w Witnesses) -> Self {
         Self {
             own: calls_of(events),
