@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 
 use provost_plan::digest::Digest;
 use provost_run::event::Event;
+use provost_run::read::why::Witnesses;
 use provost_run::shown;
 use provost_run::state::{FoldError, State, Waiting, waiting};
 
 use crate::engine::EngineError;
 use crate::people::verify_journal::events_of;
 use crate::people::{Inbox, InvalidEvent, JournalError, RightsArchive};
-use crate::store::{Store, StoreError, StoredEvidence, Waits};
+use crate::store::{RunFilter, Store, StoreError, StoredEvidence, Waits};
 
 /// The events of a run and what they fold to.
 pub struct History {
@@ -64,6 +65,25 @@ impl History {
             Ok(_) | Err(JournalError::Fold(_)) => None,
         }
     }
+}
+
+/// The calls of the other runs of a store, the newest first, as far as they may be looked at. A run
+/// that cannot be read witnesses nothing.
+///
+/// # Errors
+/// [`EngineError::Store`] if the journal cannot be read.
+pub fn witnesses(store: &Store, run: &str) -> Result<Witnesses, EngineError> {
+    let mut known = Witnesses::default();
+    let rows = store.runs(&RunFilter::default())?;
+    for row in rows.iter().filter(|row| row.id != run) {
+        let Ok(events) = events(store, &row.id) else {
+            continue;
+        };
+        if !known.add(&events) {
+            break;
+        }
+    }
+    Ok(known)
 }
 
 /// What each run that is not over waits for: as its rows say, or its events, where an older version

@@ -204,7 +204,7 @@ impl Proposed {
                 let said = findings.first().map_or("", |first| first.message.as_str());
                 self.refused = Some(Refused::Unreadable(said.to_owned()));
             }
-            PlanReply::Decline(reason) | PlanReply::Failed(reason) => {
+            PlanReply::Decline(reason) | PlanReply::Failed { reason, .. } => {
                 self.refused = Some(Refused::Declined(reason.clone()));
             }
             PlanReply::Questions(asked) => {

@@ -11,7 +11,7 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
 use provost_plan::digest::Digest;
-use provost_plan::plan::request::{PlanReply, PlanRequest, Planned};
+use provost_plan::plan::request::{NoPlan, PlanReply, PlanRequest, Planned};
 use provost_planner::Planner;
 use provost_run::admission::Admission;
 use provost_run::call::Slot;
@@ -459,7 +459,10 @@ impl Session {
             let thinking = async move {
                 match planner {
                     Ok(planner) => planner.reply(&request).await,
-                    Err(gone) => PlanReply::Failed(gone.to_string()).into(),
+                    Err(gone) => {
+                        let (class, reason) = (NoPlan::Unreachable, gone.to_string());
+                        PlanReply::Failed { class, reason }.into()
+                    }
                 }
             };
             self.thinking = Some((id, Box::pin(thinking)));

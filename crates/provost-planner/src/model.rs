@@ -19,7 +19,9 @@ use futures::future::BoxFuture;
 use provost_plan::codes::Code;
 use provost_plan::label::{Integrity, Label};
 use provost_plan::money::Money;
-use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, PlannerCost, PlannerUsage};
+use provost_plan::plan::request::{
+    NoPlan, PlanReply, PlanRequest, Planned, PlannerCost, PlannerUsage,
+};
 use provost_wire::model::{
     FinishReason, ModelClient, ModelError, ModelReply, ModelRequest, ModelUsage, Prices,
 };
@@ -107,11 +109,14 @@ impl ModelPlanner {
                 let author = author_of(&self.name, request);
                 unreadable(&reply.text, &author, Code::TooLarge, &what)
             }
-            FinishReason::Refused => PlanReply::Failed(format!(
-                "model {} would not answer: {}",
-                self.name,
-                words(&reply.text)
-            )),
+            FinishReason::Refused => PlanReply::Failed {
+                class: NoPlan::Declined,
+                reason: format!(
+                    "model {} would not answer: {}",
+                    self.name,
+                    words(&reply.text)
+                ),
+            },
         }
     }
 
@@ -138,7 +143,10 @@ impl ModelPlanner {
         let unknown = error.may_be_paid();
         let free = self.prices.filter(|_| !unknown).map(|_| Money::ZERO);
         Planned {
-            reply: PlanReply::Failed(format!("model {}: {error}{times}", self.name)),
+            reply: PlanReply::Failed {
+                class: class_of(error),
+                reason: format!("model {}: {error}{times}", self.name),
+            },
             usage: Some(PlannerUsage {
                 prompt: Some(PROMPT_VERSION.to_owned()),
                 requests: u64::from(requests),
@@ -190,5 +198,19 @@ fn seen(request: &PlanRequest) -> Label {
         integrity: Integrity::Data,
         sources: request.observations.keys().cloned().collect(),
         secret: false,
+    }
+}
+
+/// The word for what kept a model from answering.
+fn class_of(error: &ModelError) -> NoPlan {
+    match error {
+        ModelError::NoKey(_)
+        | ModelError::Unauthorised(_)
+        | ModelError::RateLimited { .. }
+        | ModelError::Unavailable(_)
+        | ModelError::Refused(_) => NoPlan::Unreachable,
+        ModelError::Lost(_) => NoPlan::Crashed,
+        ModelError::Timeout(_) => NoPlan::Timeout,
+        ModelError::Garbage(_) => NoPlan::Unreadable,
     }
 }

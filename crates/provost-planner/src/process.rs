@@ -13,7 +13,7 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use provost_plan::codes::Code;
 use provost_plan::label::{Integrity, Label};
-use provost_plan::plan::request::{PlanReply, PlanRequest, Planned, PlannerUsage};
+use provost_plan::plan::request::{NoPlan, PlanReply, PlanRequest, Planned, PlannerUsage};
 use provost_wire::process::{ChildError, ServerCommand, ServerProcess};
 use provost_wire::{EnvValue, Redactor, Secret};
 use serde_json::Value;
@@ -209,7 +209,16 @@ impl Planner for ProcessPlanner {
 fn declined(author: &ReplyAuthor, error: &AskError, said: Option<String>) -> Planned {
     let said = said.map(|words| format!(" (it said: {words})"));
     let reason = format!("{}: {error}{}", author.words, said.unwrap_or_default());
-    Planned::from(PlanReply::Failed(words(&reason)))
+    let class = match error {
+        AskError::Timeout(_) => NoPlan::Timeout,
+        AskError::Line(_) => NoPlan::Crashed,
+        AskError::Secret(_)
+        | AskError::NotStarted(_)
+        | AskError::NoHello
+        | AskError::OtherHello => NoPlan::Unreachable,
+    };
+    let reason = words(&reason);
+    Planned::from(PlanReply::Failed { class, reason })
 }
 
 /// What a line comes to, and whether the program still speaks in order.

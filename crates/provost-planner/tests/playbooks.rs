@@ -263,7 +263,7 @@ impl Talk {
                 because,
                 ..
             } => (text, name, literals, control, consult, because),
-            PlanReply::Decline(reason) | PlanReply::Failed(reason) => {
+            PlanReply::Decline(reason) | PlanReply::Failed { reason, .. } => {
                 return format!("decline: {reason}\n");
             }
             PlanReply::Questions(questions) => {

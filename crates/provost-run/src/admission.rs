@@ -535,7 +535,7 @@ pub fn health(class: Class, lost: bool) -> Option<bool> {
     match class {
         _ if lost => None,
         Class::Timeout | Class::Unavailable => Some(false),
-        Class::RateLimited | Class::Cancelled | Class::ToolBug => None,
+        Class::RateLimited | Class::Cancelled | Class::Misdeclared | Class::ToolBug => None,
         _ => Some(true),
     }
 }

@@ -349,7 +349,51 @@ pub enum PlanReply {
     /// No plan, or no change: with the reason.
     Decline(String),
     /// No reply at all: the planner could not be asked, broke off or would not answer.
-    Failed(String),
+    Failed {
+        /// What kept it from answering.
+        class: NoPlan,
+        /// The same in words.
+        reason: String,
+    },
+}
+
+/// Why there is no plan of a planner, as a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoPlan {
+    /// It says that it has none.
+    Declined,
+    /// It ended, or broke off, before it answered.
+    Crashed,
+    /// It did not answer in time.
+    Timeout,
+    /// It could not be asked.
+    Unreachable,
+    /// Nobody could read what it answered.
+    Unreadable,
+    /// It proposed again what had led nowhere.
+    Repeated,
+    /// A limit leaves no room to ask it, or to ask it again.
+    Limit,
+    /// No planner is for this goal.
+    NoMatch,
+}
+
+impl NoPlan {
+    /// The word of the journal.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Declined => "declined",
+            Self::Crashed => "crashed",
+            Self::Timeout => "timeout",
+            Self::Unreachable => "unreachable",
+            Self::Unreadable => "unreadable",
+            Self::Repeated => "repeated",
+            Self::Limit => "limit",
+            Self::NoMatch => "no_match",
+        }
+    }
 }
 
 /// A planner's question to the user.

@@ -12,7 +12,7 @@ use provost_plan::digest::{Digest, NumberError, canonical_of};
 use provost_plan::label::Label;
 use provost_plan::plan::Goal;
 use provost_plan::plan::request::{
-    FindingView, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
+    FindingView, NoPlan, PlanReply, PlannerUsage, RequestKind, Reserved, Why,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,18 +26,22 @@ use crate::statement::{PlanText, StatementRecord};
 mod attempt;
 mod created;
 mod ended;
+mod limit;
 mod planner;
 mod settlement;
 mod status;
 mod undo;
+mod unreadable;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
 pub use created::{AskMode, RunCreated};
 pub use ended::{AnswerPart, AnswerSpan, Citation, Proven, Prover, RunEnded};
+pub use limit::{LimitKind, LimitReached};
 pub use planner::{Candidates, NextPlanner, PlannerChoice, PlannerView};
 pub use settlement::{SettledBy, Settlement};
 pub use status::{RunStatus, SkipReason, StepStatus};
 pub use undo::NotUndone;
+pub use unreadable::EventError;
 
 /// The version of every payload written by this crate.
 pub const EVENT_VERSION: u32 = 1;
@@ -132,6 +136,9 @@ pub enum Event {
         id: u64,
         /// The reason, in the words of whoever gave it.
         reason: String,
+        /// The same as a word; journals of earlier versions do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        class: Option<NoPlan>,
         /// Whether the run continues with the steps that do not depend on what was rejected.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         goes_on: bool,
@@ -142,6 +149,9 @@ pub enum Event {
         id: u64,
         /// Why it failed.
         reason: String,
+        /// The same as a word; journals of earlier versions do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        class: Option<NoPlan>,
         /// The planner that is asked next, or a person.
         to: NextPlanner,
     },
@@ -273,6 +283,9 @@ pub enum Event {
         slot: Slot,
         /// The limit that is reached, in words, with its number.
         limit: String,
+        /// Which one, and how far; journals of earlier versions do not say.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reached: Option<LimitReached>,
     },
     /// An attempt begins: the intent.
     AttemptStarted(AttemptStarted),
@@ -466,15 +479,6 @@ pub enum Event {
 
 fn is_trusted(label: &Label) -> bool {
     *label == Label::trusted()
-}
-
-/// A stored event that this version cannot read.
-#[derive(Debug, thiserror::Error)]
-#[error("event `{kind}` version {version} cannot be read: {reason}")]
-pub struct EventError {
-    kind: String,
-    version: u32,
-    reason: String,
 }
 
 impl Event {

@@ -59,6 +59,8 @@ pub enum Class {
     Cancelled,
     /// Success does not hold though nothing failed.
     Unmet,
+    /// What the operator declared does not fit what is there.
+    Misdeclared,
     /// The adapter itself is wrong.
     ToolBug,
 }
@@ -91,6 +93,7 @@ impl Class {
             Self::WorkExceeded => "work_exceeded",
             Self::Cancelled => "cancelled",
             Self::Unmet => "unmet",
+            Self::Misdeclared => "misdeclared",
             Self::ToolBug => "tool_bug",
         }
     }

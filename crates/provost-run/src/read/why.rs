@@ -1,64 +1,69 @@
-//! The cause of how a run ended: the plan, the execution, neither, and which events prove it.
+//! The cause of how a run ended: plan, execution or neither, by whom, at which step and event.
 //!
-//! Owns the judgment over a run's journal. Pure: where the events do not decide, it says so, and
-//! what would. INVARIANT: a judgment against plan or execution rests on at least one event, which
-//! is named by its number.
+//! Owns the judgment over a run's journal, and the form of a verdict. Pure. INVARIANT, the twin
+//! rule: `proven` is said only where no run with another truth can have this journal, up to ids and
+//! moments. A verdict that rests on other calls of a tool is `witnessed`; one that rests on a run
+//! that is right is `referenced`; all else is open, with candidates.
 //!
-//! | how it ended | cause |
+//! | file | judges |
 //! |---|---|
-//! | succeeded, or not over and nothing in doubt | none |
-//! | a write in doubt | execution |
-//! | `rejected`, `expired`, `cancelled` | neither |
-//! | `undone`, `partly_undone`, `undo_failed` | as the end before the undo |
-//! | `refused`, a proposal did not pass the check | plan |
-//! | `refused`, no proposal was made | undecided |
-//! | `unmet`, every step succeeded | plan; neither, if a person rejected a part |
-//! | `unmet`, steps failed | as those steps |
-//! | `timeout unavailable rate_limited output_invalid tool_bug` | execution |
-//! | `invalid_arguments expression` | plan |
-//! | `not_found` of arguments that rest on no step | plan |
-//! | `not_found` of arguments read from a step | undecided |
-//! | `policy_denied`, policy changed after the check; `drift` | neither |
-//! | the same call repeated; the check or the revisions exhausted | plan, if nothing above decides |
-//! | anything else | undecided |
+//! | `ending` | how a run ended: by people, refused, unmet, not over |
+//! | `failure` | a slot that failed, by its class |
+//! | `limits` | a limit that was reached |
+//! | `origin` | where the arguments of a slot came from |
+//! | `support` | what a criterion rests on, and which slots failed first |
+//! | `witness` | other calls of the same operation |
+//! | `against` | the first difference from a run that is right |
 
-use provost_plan::plan::undo::undone_by;
 use serde::Serialize;
 
-use crate::event::{Event, Proven, RunEnded, RunStatus, StepStatus};
-use crate::outcome::Class;
+use crate::call::Slot;
+use crate::event::Event;
 use crate::state::Waiting;
 
+mod against;
+mod ending;
 mod failure;
+mod found;
+mod limits;
+mod origin;
 mod story;
+mod support;
+mod witness;
 
-use failure::{JudgedFailure, is_without_plan};
+pub use against::against;
+pub use witness::{EVENTS_LOOKED_AT_MAX, Witnesses};
+
+use found::CauseFound;
 use story::Story;
 
-use super::words::{listed, waits_for, words};
+use super::words::words;
 
-/// What caused the end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+/// The version of the form in which a verdict is printed.
+pub const WHY_SCHEMA: &str = "provost/why/v2";
+
+/// What a verdict speaks against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Cause {
-    /// It succeeded, or it is not over.
-    None,
+pub enum Guilty {
+    /// Nothing: it succeeded, or it is not over.
+    Nobody,
     /// What was planned.
     Plan,
-    /// What tools and calls did.
+    /// The service, the machine, or the operator's entry and account for it.
     Execution,
-    /// A person, or a change of the rules.
+    /// People, rules, limits, the goal, the world, or that there was no planner.
     Neither,
-    /// The events do not decide it.
+    /// Nothing that is known decides it.
     Undecided,
 }
 
-impl Cause {
+impl Guilty {
     /// The word shown to people.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
-            Self::None => "none",
+            Self::Nobody => "nobody",
             Self::Plan => "plan",
             Self::Execution => "execution",
             Self::Neither => "neither",
@@ -67,21 +72,112 @@ impl Cause {
     }
 }
 
-/// A judgment with its proof.
+/// Who a verdict is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Party {
+    /// Whoever planned.
+    Planner,
+    /// The tool that was called.
+    Tool,
+    /// The tool, or the operator's entry for it: it never worked under this entry.
+    ToolOrOperator,
+    /// The machine on which the run was worked on.
+    Host,
+    /// The machine, or the operator's entry: an old journal does not tell them apart.
+    HostOrOperator,
+    /// The operator: entries, accounts, policy, limits.
+    Operator,
+    /// A person who was asked, or spoke.
+    Person,
+    /// What the user asked for.
+    Goal,
+    /// What changed outside while the run was on its way.
+    World,
+}
+
+impl Party {
+    /// The words shown to people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Planner => "planner",
+            Self::Tool => "tool",
+            Self::ToolOrOperator => "tool or operator",
+            Self::Host => "host",
+            Self::HostOrOperator => "host or operator",
+            Self::Operator => "operator",
+            Self::Person => "person",
+            Self::Goal => "goal",
+            Self::World => "world",
+        }
+    }
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Certainty {
+    /// This journal alone.
+    Proven,
+    /// This journal, and that a tool which answered others answered this one truly.
+    Witnessed,
+    /// A run that is right.
+    Referenced,
+    /// Nothing yet.
+    Open,
+}
+
+impl Certainty {
+    /// The word shown to people.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Proven => "proven",
+            Self::Witnessed => "witnessed",
+            Self::Referenced => "referenced",
+            Self::Open => "open",
+        }
+    }
+}
+
+/// A verdict with its proof.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Judgment {
-    /// The part of the system that caused it.
-    pub cause: Cause,
-    /// Why, in one sentence.
+    /// What it speaks against.
+    pub guilty: Guilty,
+    /// Who that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub party: Option<Party>,
+    /// What they did, as a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<&'static str>,
+    /// The step at which it came out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The same with its item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<String>,
+    /// The number of the decisive event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// What it rests on.
+    pub certainty: Certainty,
+    /// Why, in one sentence; it states what the proof lists.
     pub sentence: String,
     /// The events that prove it, in their order.
     pub proof: Vec<ProofLine>,
-    /// What would decide it, where the events do not.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub would_decide: Option<String>,
+    /// Other causes beside it, in the order of their events.
+    pub also: Vec<OtherCause>,
+    /// Of an open one: what it may have been, the nearest first.
+    pub candidates: Vec<PossibleCause>,
+    /// Commands that would decide it.
+    pub would_decide: Vec<String>,
+    /// What it did not look at.
+    pub not_looked_at: Vec<String>,
 }
 
-/// An event that proves a judgment.
+/// An event that proves a verdict.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct ProofLine {
     /// The number of the event, from 1.
@@ -92,23 +188,70 @@ pub struct ProofLine {
     pub text: String,
 }
 
-/// Judges a journal: events with the moments they were recorded at, and what their run waits for.
+/// A cause beside another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OtherCause {
+    /// What it speaks against.
+    pub guilty: Guilty,
+    /// Who that is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub party: Option<Party>,
+    /// What they did, as a word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<&'static str>,
+    /// The step at which it came out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// The number of the decisive event.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seq: Option<u64>,
+    /// Why, in one sentence.
+    pub sentence: String,
+}
+
+/// What an open verdict may come to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct PossibleCause {
+    /// What it would speak against.
+    pub guilty: Guilty,
+    /// Who that is.
+    pub party: Party,
+    /// The step where it would lie.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub step: Option<String>,
+    /// What would be wrong.
+    pub text: String,
+}
+
+/// Judges a journal: events with the moments they were recorded at, what their run waits for, and
+/// the calls of other runs.
 #[must_use]
-pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Judgment {
-    let story = Story::of(events);
-    let judged = match story.ended() {
-        None => unfinished(&story, waits),
-        Some((seq, ended)) if ended.status.is_of_undoing() => undone(events, seq, ended),
-        Some((seq, ended)) => over(&story, seq, ended),
-    };
-    let JudgedFailure {
+pub fn why(events: &[(Event, i64)], waits: &[Waiting], others: &Witnesses) -> Judgment {
+    let story = Story::of(events, others);
+    let found = ending::judged(&story, waits);
+    worded(&story, found)
+}
+
+/// A verdict in its form: the proof in order, with the words of its events.
+fn worded(story: &Story<'_>, found: CauseFound) -> Judgment {
+    let CauseFound {
+        guilty,
+        party,
         cause,
+        slot,
+        seq,
+        certainty,
         sentence,
         mut seqs,
+        mut also,
+        candidates,
         would_decide,
-    } = judged;
+        not_looked_at,
+    } = found;
+    seqs.extend(seq);
     seqs.sort_unstable();
     seqs.dedup();
+    also.sort_by_key(|other| other.seq);
     let proof = seqs.into_iter().filter_map(|seq| {
         let event = story.event(seq)?;
         Some(ProofLine {
@@ -118,197 +261,18 @@ pub fn why(events: &[(Event, i64)], waits: &[Waiting]) -> Judgment {
         })
     });
     Judgment {
+        guilty,
+        party,
         cause,
+        step: slot.as_ref().map(|slot| slot.step.clone()),
+        slot: slot.as_ref().map(Slot::to_string),
+        seq,
+        certainty,
         sentence,
         proof: proof.collect(),
+        also,
+        candidates,
         would_decide,
+        not_looked_at,
     }
-}
-
-/// A run that is not over: only a doubt has a cause yet.
-fn unfinished(story: &Story<'_>, waits: &[Waiting]) -> JudgedFailure {
-    if let Some(judged) = doubt(story) {
-        return judged;
-    }
-    let (sentence, seqs) = match waits.iter().min_by_key(|one| one.asked_at) {
-        Some(first) => (
-            format!("the run is not over: it waits for {}", waits_for(first)),
-            story.asked_for(first),
-        ),
-        None => ("the run is not over".to_owned(), Vec::new()),
-    };
-    JudgedFailure::new(Cause::None, sentence, seqs)
-}
-
-/// A write whose effect nobody knows.
-fn doubt(story: &Story<'_>) -> Option<JudgedFailure> {
-    let steps = story.steps();
-    let (id, settled) = steps
-        .iter()
-        .find(|(_, settled)| settled.status == StepStatus::InDoubt)?;
-    let sentence = format!(
-        "step `{id}` is in doubt: a write was sent, and no answer shows whether it took place"
-    );
-    let seqs = story.proof_of_step(id, settled.seq);
-    Some(JudgedFailure::new(Cause::Execution, sentence, seqs))
-}
-
-fn over(story: &Story<'_>, seq: u64, ended: &RunEnded) -> JudgedFailure {
-    let judged = match ended.status {
-        RunStatus::Succeeded => {
-            return JudgedFailure::new(Cause::None, "the run succeeded".to_owned(), vec![seq]);
-        }
-        RunStatus::Rejected | RunStatus::Expired | RunStatus::Cancelled => by_people(story, ended),
-        RunStatus::Refused => refused(story),
-        RunStatus::Failed
-        | RunStatus::Planning
-        | RunStatus::WaitingApproval
-        | RunStatus::WaitingAnswer
-        | RunStatus::Running
-        | RunStatus::Paused
-        | RunStatus::InDoubt
-        | RunStatus::Undone
-        | RunStatus::PartlyUndone
-        | RunStatus::UndoFailed => failed(story, ended),
-    };
-    judged.also(seq)
-}
-
-/// A run that a person had undone after its end: why it ended before that, and what came of it.
-fn undone(events: &[(Event, i64)], seq: u64, ended: &RunEnded) -> JudgedFailure {
-    let asked = |(event, _): &(Event, i64)| matches!(event, Event::UndoRequested { .. });
-    let first = events.iter().position(asked).unwrap_or(events.len());
-    let before = Story::of(events.get(..first).unwrap_or_default());
-    let Some((end, of)) = before.ended() else {
-        return unfinished(&before, &[]);
-    };
-    let JudgedFailure {
-        cause,
-        sentence,
-        seqs,
-        would_decide,
-    } = over(&before, end, of);
-    let result = match ended.status {
-        RunStatus::Undone => "all that it did was undone",
-        RunStatus::PartlyUndone => "a part of what it did was undone",
-        _ => "nothing of what it did was undone",
-    };
-    let after = Story::of(events);
-    let steps = after.steps();
-    let not_undone = steps
-        .iter()
-        .filter(|(id, settled)| undone_by(id).is_some() && settled.status != StepStatus::Succeeded);
-    let of_undoing = not_undone.map(|(_, settled)| settled.seq);
-    let asked = after.seqs_of(|event| matches!(event, Event::UndoRequested { .. }));
-    let seqs = seqs.into_iter().chain(asked).chain(of_undoing).chain([seq]);
-    JudgedFailure {
-        cause,
-        sentence: format!("{sentence}; after the end {result}"),
-        seqs: seqs.collect(),
-        would_decide,
-    }
-}
-
-fn by_people(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
-    let seqs = story.seqs_of(|event| {
-        matches!(
-            (ended.status, event),
-            (RunStatus::Rejected, Event::ApprovalRejected { .. })
-                | (
-                    RunStatus::Expired,
-                    Event::ApprovalExpired { .. } | Event::QuestionExpired { .. }
-                )
-                | (RunStatus::Cancelled, Event::CancelRequested { .. })
-        )
-    });
-    let sentence = match ended.status {
-        RunStatus::Rejected => "a person rejected the approval",
-        RunStatus::Expired => "nobody answered in time",
-        _ => "a person cancelled the run",
-    };
-    let last = seqs.last().copied().into_iter().collect();
-    JudgedFailure::new(Cause::Neither, sentence.to_owned(), last)
-}
-
-/// No plan was admissible.
-fn refused(story: &Story<'_>) -> JudgedFailure {
-    let seqs = story.seqs_of(|event| matches!(event, Event::PlanRefused { .. }));
-    let given_up = story.seqs_of(is_without_plan);
-    if seqs.is_empty() {
-        let sentence = "the planner proposed no plan".to_owned();
-        let decides = "another plan for the goal: a playbook that matches it, or a plan file";
-        return JudgedFailure::new(Cause::Undecided, sentence, given_up).decided_by(decides);
-    }
-    let count = seqs.len();
-    let sentence = match count {
-        1 => "the proposed plan failed the check".to_owned(),
-        _ => format!("none of the {count} proposed plans passed the check"),
-    };
-    JudgedFailure::new(Cause::Plan, sentence, [seqs, given_up].concat())
-}
-
-/// A run with an admissible plan failed.
-fn failed(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
-    let judged = match (&ended.step, ended.class) {
-        (Some(step), class) => failure::of_step(story, step, class),
-        (None, Some(Class::Unmet)) => unmet(story, ended),
-        (None, Some(Class::Drift)) => {
-            let sentence = "the rules changed, and the plan no longer passes the check".to_owned();
-            let seqs = story.seqs_of(|event| matches!(event, Event::Resumed { .. }));
-            JudgedFailure::new(Cause::Neither, sentence, seqs)
-        }
-        (None, class) => failure::of_class(story, class),
-    };
-    if judged.cause == Cause::Undecided {
-        return failure::exhausted(story).unwrap_or(judged);
-    }
-    judged
-}
-
-/// Every step ended, but a criterion is not proven.
-fn unmet(story: &Story<'_>, ended: &RunEnded) -> JudgedFailure {
-    let open: Vec<&String> = ended
-        .criteria
-        .iter()
-        .filter(|(_, proven)| **proven != Proven::Held)
-        .map(|(id, _)| id)
-        .collect();
-    let open = listed(open);
-    let steps = story.steps();
-    let bad: Vec<JudgedFailure> = steps
-        .iter()
-        .filter_map(|(id, settled)| match settled.status {
-            StepStatus::Failed | StepStatus::InDoubt => {
-                Some(failure::of_step(story, id, settled.class))
-            }
-            StepStatus::Skipped if settled.left_out => {
-                let sentence = format!("a person left step `{id}` out");
-                Some(JudgedFailure::new(
-                    Cause::Neither,
-                    sentence,
-                    vec![settled.seq],
-                ))
-            }
-            _ => None,
-        })
-        .collect();
-    if !bad.is_empty() {
-        let judged = failure::joined(bad);
-        let sentence = format!("{open} is not proven, because {}", judged.sentence);
-        return JudgedFailure { sentence, ..judged };
-    }
-    let not_approved = story.seqs_of(|event| {
-        matches!(
-            event,
-            Event::ApprovalRejected { .. } | Event::ApprovalExpired { .. }
-        )
-    });
-    if !not_approved.is_empty() {
-        let sentence = format!("{open} is not proven, because a person did not approve a step");
-        return JudgedFailure::new(Cause::Neither, sentence, not_approved);
-    }
-    let sentence = format!("every step succeeded, but {open} is not proven");
-    let seqs = story
-        .seqs_of(|event| matches!(event, Event::ReplanRequested { why } if !why.is_optional()));
-    JudgedFailure::new(Cause::Plan, sentence, seqs)
 }

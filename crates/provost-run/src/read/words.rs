@@ -127,7 +127,7 @@ pub fn words(event: &Event) -> Words {
         Event::PlanChecked { .. } => planning::checked(event),
         Event::PlanRefused { id, findings } => planning::refused(*id, findings),
         Event::PlanGivenUp { .. } => planning::given_up(event),
-        Event::PlanHandedOn { id, reason, to } => planning::handed_on(*id, reason, to),
+        Event::PlanHandedOn { id, reason, to, .. } => planning::handed_on(*id, reason, to),
         Event::PlanRevised { .. } => planning::revised(event),
         Event::ReplanRequested { why } => Words::new("", "replanning").text(Some(because(why))),
         Event::ApprovalRequested { card, digest } => people::asked(card, digest),
@@ -152,7 +152,7 @@ pub fn words(event: &Event) -> Words {
         }
         Event::StepSkipped { slot, because } => execution::skipped(slot, *because),
         Event::StepBlocked { step, on } => execution::blocked(step, on),
-        Event::AdmissionRefused { slot, limit } => execution::not_admitted(slot, limit),
+        Event::AdmissionRefused { slot, limit, .. } => execution::not_admitted(slot, limit),
         Event::AttemptStarted(started) => execution::started(started),
         Event::AttemptEnded(ended) => execution::ended(ended),
         Event::ObservationMade { .. } => execution::observed(event),

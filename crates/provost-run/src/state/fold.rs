@@ -228,7 +228,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 why => state.ending.stopping = why,
             }
         }
-        Event::PlanHandedOn { id, reason, to } => handed_on(state, *id, reason, to),
+        Event::PlanHandedOn { id, reason, to, .. } => handed_on(state, *id, reason, to),
         Event::PlanRevised { .. } | Event::RunStarted { .. } => {}
         Event::ApprovalRequested { card, digest } => approval_requested(state, card, *digest),
         Event::ApprovalGiven {
@@ -304,7 +304,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             step.set_status(StepStatus::Blocked);
             step.close_view();
         }
-        Event::AdmissionRefused { slot, limit } => {
+        Event::AdmissionRefused { slot, limit, .. } => {
             state.spend.limit = Some((slot.step.clone(), limit.clone()));
         }
         Event::AttemptStarted(started) => attempt_started(state, started, at)?,

@@ -138,7 +138,14 @@ impl<'r> TurnLog<'r> {
     }
 
     /// Records the intent of a call, and makes it.
-    pub(super) fn begin(&mut self, intent: AttemptStarted, call: Call) -> Result<(), StepError> {
+    pub(super) fn begin(
+        &mut self,
+        mut intent: AttemptStarted,
+        call: Call,
+    ) -> Result<(), StepError> {
+        // Why here: the call knows how long it may take, and no other place makes both.
+        intent.timeout_ms = u64::try_from(call.timeout().as_millis()).ok();
+        intent.narrowed = call.timeout() < call.operation().timeout;
         self.emit(Event::AttemptStarted(intent))?;
         self.calls.push(call);
         Ok(())

@@ -4,7 +4,7 @@ use crate::case::{Case, failed, ok, plan_reply};
 use provost_plan::limits::ASKED_AGAIN_MAX;
 use provost_plan::money::Money;
 use provost_plan::plan::Goal;
-use provost_plan::plan::request::{PlanReply, PlannerCost};
+use provost_plan::plan::request::{NoPlan, PlanReply, PlannerCost};
 use provost_run::admission::Denial;
 use provost_run::event::{PlannerChoice, PlannerView};
 use provost_run::machine::Input;
@@ -23,7 +23,10 @@ fn wrong(tool: &str) -> String {
 }
 
 fn down() -> PlanReply {
-    PlanReply::Failed("process test: it ended".to_owned())
+    PlanReply::Failed {
+        class: NoPlan::Crashed,
+        reason: "process test: it ended".to_owned(),
+    }
 }
 
 fn declined() -> PlanReply {

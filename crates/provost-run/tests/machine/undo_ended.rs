@@ -4,7 +4,7 @@ use crate::case::{Case, failed, ok, person, rules_with};
 use provost_run::event::{Event, RunStatus, Settlement};
 use provost_run::machine::{Input, Rules};
 use provost_run::outcome::{Class, Landing, Reply};
-use provost_run::read::why::why;
+use provost_run::read::why::{Witnesses, why};
 use provost_run::statement::Statement;
 use serde_json::json;
 
@@ -104,7 +104,7 @@ fn a_run_that_failed_half_way_is_taken_back() {
     + RunEnded undone: undo requested by ada: wrong list; undone: 2, not undone: 0
     > done undone
     "#);
-    let judged = why(&case.journal, &[]);
+    let judged = why(&case.journal, &[], &Witnesses::default());
     assert!(
         judged
             .sentence

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use provost_plan::check::{PlanRecord, StepRecord, TermsRecord};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::{Integrity, Label};
-use provost_plan::plan::request::{FindingView, PlanReply, RequestKind, Why};
+use provost_plan::plan::request::{FindingView, NoPlan, PlanReply, RequestKind, Why};
 use provost_plan::plan::{Goal, Limits};
 use provost_plan::policy::{AskTerms, Decision, OnExpiry, Principal, PrincipalKind, Verdict};
 use serde::de::DeserializeOwned;
@@ -101,6 +101,7 @@ fn event(line: &str) -> Event {
         },
         "givenup" => Event::PlanGivenUp {
             id: words[1].parse().unwrap(),
+            class: no_plan_of(words.get(2)),
             reason: said,
             goes_on: false,
         },
@@ -199,6 +200,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
         "limit" => Event::AdmissionRefused {
             slot: slot(words[1]),
             limit: said,
+            reached: None,
         },
         "start" => started(&words[1..], &said),
         "end" | "lost" => Event::AttemptEnded(AttemptEnded {
@@ -238,6 +240,10 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
         "over" => over(&words[1..], text),
         other => panic!("no event `{other}`"),
     }
+}
+
+fn no_plan_of(word: Option<&&str>) -> Option<NoPlan> {
+    word.map(|word| parse(word))
 }
 
 fn parse<T: DeserializeOwned>(word: &str) -> T {
@@ -472,6 +478,8 @@ fn started(words: &[&str], args: &str) -> Event {
         tokens: None,
         values: Default::default(),
         earlier: Default::default(),
+        timeout_ms: Some(5_000),
+        narrowed: words.contains(&"narrowed"),
     })
 }
 
@@ -481,6 +489,7 @@ fn over(words: &[&str], message: Option<String>) -> Event {
     let criteria = rest().filter_map(|word| word.split_once('='));
     Event::RunEnded(RunEnded {
         proven_by: Default::default(),
+        proofs: Default::default(),
         status: parse(words[0]),
         class: rest()
             .find(|word| !word.contains(['=', ':']))

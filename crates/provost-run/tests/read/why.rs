@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use provost_run::call::Slot;
 use provost_run::event::Event;
-use provost_run::read::why::{Cause, Judgment, why};
+use provost_run::read::why::{Certainty, Guilty, Judgment, Witnesses, why};
 use provost_run::state::{WaitKind, Waiting};
 
 use crate::journal_text::journal;
@@ -18,12 +18,33 @@ fn judged(text: &str) -> String {
 fn judged_waiting(text: &str, waits: impl FnOnce(&Event) -> Vec<Waiting>) -> String {
     let events = journal(text);
     let (last, _) = events.last().expect("an event");
-    let blame = why(&events, &waits(last));
-    let mut out = format!("{}: {}\n", blame.cause.word(), blame.sentence);
-    for line in &blame.proof {
+    aloud(&why(&events, &waits(last), &Witnesses::default()))
+}
+
+/// A judgment as it is read aloud.
+fn aloud(judged: &Judgment) -> String {
+    let party = judged.party.map_or("nobody", |party| party.word());
+    let cause = judged.cause.unwrap_or("-");
+    let mut out = format!(
+        "{} ({party}, {cause}, {}): {}\n",
+        judged.guilty.word(),
+        judged.certainty.word(),
+        judged.sentence
+    );
+    for line in &judged.proof {
         out.push_str(&format!("  {} {} {}\n", line.seq, line.kind, line.text));
     }
-    if let Some(what) = &blame.would_decide {
+    for other in &judged.also {
+        out.push_str(&format!(
+            "  also: {}: {}\n",
+            other.guilty.word(),
+            other.sentence
+        ));
+    }
+    for one in &judged.candidates {
+        out.push_str(&format!("  maybe: {}: {}\n", one.guilty.word(), one.text));
+    }
+    for what in &judged.would_decide {
         out.push_str(&format!("  would decide: {what}\n"));
     }
     out
@@ -77,59 +98,65 @@ fn failing(class: &str) -> Judgment {
         "start count 1 tickets.count | {{}}\nend count 1 {class} none\n\
          settled count failed {class}\nover failed {class} at:count"
     );
-    why(&journal(&format!("{ONE}{rest}")), &[])
+    why(
+        &journal(&format!("{ONE}{rest}")),
+        &[],
+        &Witnesses::default(),
+    )
 }
 
 #[test]
-fn every_class_has_its_party() {
-    use Cause::{Execution, Neither, Plan, Undecided};
+fn a_class_is_proof_only_of_what_excludes_everybody_else() {
+    use Guilty::{Execution, Neither, Undecided};
     let table = [
         ("timeout", Execution),
         ("unavailable", Execution),
         ("rate_limited", Execution),
         ("output_invalid", Execution),
+        ("permission_denied", Execution),
+        ("partial", Execution),
+        ("breaker_open", Execution),
+        ("misdeclared", Execution),
         ("tool_bug", Execution),
-        ("invalid_arguments", Plan),
-        ("expression", Plan),
-        ("work_exceeded", Plan),
-        ("not_found", Plan),
         ("rejected", Neither),
         ("expired", Neither),
         ("cancelled", Neither),
         ("drift", Neither),
+        ("stale", Neither),
+        ("invalid_arguments", Undecided),
+        ("expression", Undecided),
+        ("work_exceeded", Undecided),
+        ("not_found", Undecided),
         ("acceptance_failed", Undecided),
         ("deadline_exceeded", Undecided),
-        ("permission_denied", Undecided),
         ("conflict", Undecided),
-        ("partial", Undecided),
-        ("stale", Undecided),
-        ("breaker_open", Undecided),
         ("budget_exceeded", Undecided),
         ("policy_denied", Undecided),
     ];
-    for (class, party) in table {
-        let blame = failing(class);
-        assert_eq!(blame.cause, party, "{class}: {}", blame.sentence);
-        assert!(
-            blame.proof.len() > 1,
-            "{class} is proven by its attempt and the end"
-        );
-        assert_eq!(blame.would_decide.is_some(), party == Undecided, "{class}");
+    for (class, guilty) in table {
+        let judged = failing(class);
+        assert_eq!(judged.guilty, guilty, "{class}: {}", judged.sentence);
+        assert!(!judged.proof.is_empty(), "{class} is shown by events");
+        let open = judged.certainty == Certainty::Open;
+        assert_eq!(open, guilty == Undecided, "{class}");
+        assert_eq!(open, !judged.candidates.is_empty(), "{class}");
     }
 }
 
 #[test]
-fn what_a_plan_asserts_in_vain_is_nobodys_fault() {
+fn what_a_plan_asserts_in_vain_is_open() {
     insta::assert_snapshot!(judged(
         "created | enough
          asked 1
          checked 1 1 | [{\"id\":\"enough\",\"assert\":\"${ params.n > 3 }\"}]
          settled enough failed acceptance_failed | only 2 are free
          over failed acceptance_failed at:enough"
-    ), @"
-    neither: what step `enough` asserts does not hold
+    ), @r"
+    undecided (nobody, -, open): what step `enough` asserts does not hold
       4 StepSettled enough: failed, acceptance_failed: only 2 are free
       5 RunEnded run: failed at `enough`, acceptance_failed
+      maybe: plan: what the plan wrote at `enough`
+      would decide: provost why r --against RIGHT_RUN
     ");
 }
 
@@ -146,7 +173,7 @@ fn a_timeout_is_the_executions() {
          givenup 2 | no rule of the playbook fits
          over failed timeout at:count | step `count` failed: no answer in 5 s"
     ), @r"
-    execution: step `count` ended with timeout: the tool failed
+    execution (tool or operator, timeout, proven): step `count`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
       9 AttemptStarted count: calls tickets.count, attempt 2 (arguments e22950b77b7e, permit)
       10 AttemptEnded count: timeout (attempt 2, effect unknown): no answer in 5 s
       11 StepSettled count: failed, timeout: no answer in 5 s
@@ -161,7 +188,7 @@ fn a_write_in_doubt_is_the_executions_before_the_run_is_over() {
          lost count 1 unavailable unknown | the process ended
          settled count in_doubt unavailable | its outcome is unknown"
     ), @r"
-    execution: step `count` is in doubt: a write was sent, and no answer shows whether it took place
+    execution (host, lost, proven): step `count` is in doubt: a write was sent, and the process that sent it ended before an answer came
       7 AttemptStarted count: calls pager.notify (arguments e22950b77b7e, permit)
       8 AttemptEnded count: interrupted, its effect is unknown (attempt 1, effect unknown): the process ended
       9 StepSettled count: in doubt, unavailable: its outcome is unknown
@@ -181,7 +208,7 @@ fn a_check_that_nothing_passes_is_the_plans() {
          givenup 3 | 2 proposals were inadmissible
          over refused invalid_arguments | 2 proposals were inadmissible"
     ), @r"
-    plan: none of the 2 proposed plans passed the check
+    plan (planner, does_not_compile, proven): none of the 2 proposed plans passed the check; the last has `T202`
       4 PlanRefused plan: failed the check (reply 1): R101 no tool `ticket.count`
       7 PlanRefused plan: failed the check (reply 2): T202 `project` is not there
       8 PlanGivenUp planner: proposed nothing (request 3): 2 proposals were inadmissible
@@ -197,15 +224,16 @@ fn no_proposal_at_all_is_undecided() {
          givenup 1 | no playbook matches
          over refused invalid_arguments | no playbook matches"
     ), @r"
-    undecided: the planner proposed no plan
+    undecided (nobody, -, open): no plan was proposed
       3 PlanGivenUp planner: proposed nothing (request 1): no playbook matches
       4 RunEnded run: refused, invalid_arguments: no playbook matches
-      would decide: another plan for the goal: a playbook that matches it, or a plan file
+      maybe: neither: a planner that has none, or none that could be asked
+      would decide: provost why r --against RIGHT_RUN
     ");
 }
 
 #[test]
-fn a_criterion_unmet_by_steps_that_succeeded_is_the_plans() {
+fn a_criterion_unmet_by_steps_that_succeeded_is_open() {
     insta::assert_snapshot!(one(
         "start count 1 tickets.count | {}
          end count 1 ok happened
@@ -216,9 +244,11 @@ fn a_criterion_unmet_by_steps_that_succeeded_is_the_plans() {
          givenup 2 | nothing more to try
          over failed unmet goal=not | not proven: `goal`"
     ), @r"
-    plan: every step succeeded, but `goal` is not proven
-      11 ReplanRequested replanning: not proven: `goal`
+    undecided (nobody, -, open): `goal` is not proven, and no step that it rests on failed
       14 RunEnded run: failed, unmet: not proven: `goal`
+      maybe: plan: the proofs, or what the plan does
+      maybe: execution: what `count` read is not so
+      would decide: provost why r --against RIGHT_RUN
     ");
 }
 
@@ -233,7 +263,7 @@ fn a_criterion_unmet_by_a_failed_step_is_judged_by_that_step() {
          givenup 2 | nothing more to try
          over failed unmet goal=not"
     ), @r"
-    execution: `goal` is not proven, because step `count` ended with unavailable: the tool failed
+    execution (tool or operator, unavailable, proven): `goal` is not proven: step `count`: the tool could not serve, and it never answered well under this entry
       7 AttemptStarted count: calls tickets.count (arguments e22950b77b7e, permit)
       8 AttemptEnded count: unavailable (attempt 1, effect none): connection refused
       9 StepSettled count: failed, unavailable: connection refused
@@ -242,7 +272,7 @@ fn a_criterion_unmet_by_a_failed_step_is_judged_by_that_step() {
 }
 
 #[test]
-fn a_criterion_unmet_after_a_no_is_nobodys_of_the_two() {
+fn a_no_to_what_a_criterion_does_not_rest_on_explains_nothing() {
     insta::assert_snapshot!(one(
         "card c count
          no c ada | not tonight
@@ -256,9 +286,11 @@ fn a_criterion_unmet_after_a_no_is_nobodys_of_the_two() {
          settled other succeeded
          over failed unmet goal=not"
     ), @r"
-    neither: `goal` is not proven, because a person did not approve a step
-      8 ApprovalRejected rejected by ada (card 8d03c768991c): not tonight
+    undecided (nobody, -, open): `goal` is not proven, and no step that it rests on failed
       17 RunEnded run: failed, unmet
+      maybe: plan: the proofs, or what the plan does
+      maybe: execution: what `other` read is not so
+      would decide: provost why r --against RIGHT_RUN
     ");
 }
 
@@ -276,7 +308,7 @@ fn steps_that_disagree_leave_it_undecided() {
          settled b failed invalid_arguments
          over failed unmet goal=not"
     ), @r"
-    undecided: `goal` is not proven, because steps failed for different reasons
+    undecided (nobody, -, open): `goal` is not proven: more than one thing went wrong, and not one kind of it
       4 AttemptStarted a: calls t.a (arguments 96b43df27ca4, permit)
       5 AttemptStarted b: calls t.b (arguments 0ad26a54f3b6, permit)
       6 AttemptEnded a: timeout (attempt 1, effect none)
@@ -284,12 +316,16 @@ fn steps_that_disagree_leave_it_undecided() {
       8 AttemptEnded b: invalid_arguments (attempt 1, effect none)
       9 StepSettled b: failed, invalid_arguments
       10 RunEnded run: failed, unmet
-      would decide: a run in which only one of them fails
+      also: execution: step `a`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
+      also: undecided: `t.b` refuses the arguments of step `b`
+      maybe: plan: what the plan wrote at `b`
+      maybe: execution: what the tool of `b` answered
+      would decide: provost why r --against RIGHT_RUN
     ");
 }
 
 #[test]
-fn what_is_not_found_is_the_plans_only_if_the_plan_named_it() {
+fn what_is_not_found_is_open_without_a_witness() {
     let run = |args: &str| {
         let steps = format!(
             "[{{\"id\":\"list\",\"tool\":\"t.list\"}},{{\"id\":\"get\",\"tool\":\"t.get\",\"args\":{args}}}]"
@@ -305,20 +341,26 @@ fn what_is_not_found_is_the_plans_only_if_the_plan_named_it() {
         ))
     };
     insta::assert_snapshot!(run(r#"{"id":"PAY-0","who":"${ params.who }"}"#), @r"
-    plan: step `get` names a constant that does not exist
-      3 PlanChecked plan: passed the check (reply 1, revision 1, 631d3c1b2411, 2 steps: 2 permit)
+    undecided (nobody, -, open): what step `get` names is not there, as its tool says
       4 AttemptStarted get: calls t.get (arguments 6b5bd96d7844, permit)
       5 AttemptEnded get: not_found (attempt 1, effect none): no such ticket
       6 StepSettled get: failed, not_found: no such ticket
       7 RunEnded run: failed at `get`, not_found
+      maybe: plan: what the plan wrote at `get`
+      maybe: execution: what the tool of `get` answered
+      maybe: neither: what changed outside before `get`
+      would decide: provost why r --against RIGHT_RUN
     ");
     insta::assert_snapshot!(run(r#"{"id":"${ steps.list.output.rows[0].id }"}"#), @r"
-    undecided: step `get` names, as it was read, what does not exist
+    undecided (nobody, -, open): what step `get` names is not there, as its tool says
       4 AttemptStarted get: calls t.get (arguments 6b5bd96d7844, permit)
       5 AttemptEnded get: not_found (attempt 1, effect none): no such ticket
       6 StepSettled get: failed, not_found: no such ticket
       7 RunEnded run: failed at `get`, not_found
-      would decide: the evidence of `list`: whether it has that name
+      maybe: plan: what the plan wrote at `get`
+      maybe: execution: what the tool of `get` answered
+      maybe: neither: what changed outside before `get`
+      would decide: provost why r --against RIGHT_RUN
     ");
 }
 
@@ -335,7 +377,7 @@ fn a_list_is_judged_by_its_items() {
          settled count failed partial | 2 of 3 items failed
          over failed partial at:count"
     ), @r"
-    execution: step `count[0]` ended with rate_limited: the tool failed
+    execution (tool or operator, rate_limited, proven): step `count[0]`: the tool asked for a slower pace to the end, and it never answered well under this entry
       8 AttemptStarted count[0]: calls t.x (arguments 80fc364012f5, permit)
       9 AttemptStarted count[1]: calls t.x (arguments 96b43df27ca4, permit)
       10 AttemptEnded count[0]: rate_limited (attempt 1, effect none)
@@ -343,6 +385,7 @@ fn a_list_is_judged_by_its_items() {
       12 AttemptEnded count[1]: timeout (attempt 1, effect none)
       13 StepSettled count[1]: failed, timeout
       15 RunEnded run: failed at `count`, partial
+      also: execution: step `count[1]`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
     ");
 }
 
@@ -354,7 +397,7 @@ fn a_persons_statement_is_neithers() {
          settled count failed rejected | wrong team
          over rejected rejected at:count | a person rejected it: wrong team"
     ), @r"
-    neither: a person rejected the approval
+    neither (person, rejected, proven): a person rejected the approval
       8 ApprovalRejected rejected by bo (card 8d03c768991c): wrong team
       10 RunEnded run: rejected at `count`: a person rejected it: wrong team
     ");
@@ -364,7 +407,7 @@ fn a_persons_statement_is_neithers() {
          settled count failed expired
          over expired expired at:count"
     ), @r"
-    neither: nobody answered in time
+    neither (person, expired, proven): nobody answered in time
       8 ApprovalExpired approval: expired, nobody answered in time (card 8d03c768991c)
       10 RunEnded run: expired at `count`
     ");
@@ -372,7 +415,7 @@ fn a_persons_statement_is_neithers() {
         "cancel ada | too late
          over cancelled cancelled"
     ), @r"
-    neither: a person cancelled the run
+    neither (person, cancelled, proven): a person cancelled the run
       7 CancelRequested cancelled by ada: too late
       8 RunEnded run: cancelled
     ");
@@ -388,27 +431,29 @@ fn policy_that_changed_is_neithers_and_the_same_policy_is_undecided() {
          {denied}"
     );
     insta::assert_snapshot!(one(&moved), @r"
-    neither: policy changed after the check, and forbids step `count`
-      5 PlanChecked plan: passed the check (reply 1, revision 1, d6df738387ff, 1 step: 1 permit)
-      8 PlanChecked plan: passed the check again (revision 1, 749929e42706, 1 step: 1 permit)
+    undecided (nobody, -, open): policy forbids step `count` with its actual values
       9 StepSettled count: failed, policy_denied: policy forbids it: `no-prod`
       10 RunEnded run: failed at `count`, policy_denied
+      maybe: neither: policy changed after the check
+      maybe: plan: what the plan wrote at `count`
+      would decide: provost why r --against RIGHT_RUN
     ");
     insta::assert_snapshot!(one(denied), @r"
-    undecided: policy forbids step `count` with its actual values
+    undecided (nobody, -, open): policy forbids step `count` with its actual values
       7 StepSettled count: failed, policy_denied: policy forbids it: `no-prod`
       8 RunEnded run: failed at `count`, policy_denied
-      would decide: whether the plan or the steps it read chose those values
+      maybe: plan: what the plan wrote at `count`
+      would decide: provost why r --against RIGHT_RUN
     ");
     insta::assert_snapshot!(one("resumed\nover failed drift"), @r"
-    neither: the rules changed, and the plan no longer passes the check
+    neither (operator, entry_moved, proven): the rules changed, and the plan no longer passes the check
       7 Resumed run: resumed (no call was in flight)
       8 RunEnded run: failed, drift
     ");
 }
 
 #[test]
-fn a_loop_is_the_plans() {
+fn a_loop_stands_beside_what_is_open() {
     insta::assert_snapshot!(judged(
         "created | again and again
          asked 1
@@ -424,16 +469,20 @@ fn a_loop_is_the_plans() {
          settled c failed acceptance_failed
          over failed acceptance_failed at:c"
     ), @r"
-    plan: the plan repeats the same call: `a`, `b`, `c`
-      4 AttemptStarted a: calls t.x (arguments aafef0e98b38, permit)
-      7 AttemptStarted b: calls t.x (arguments aafef0e98b38, permit)
+    undecided (nobody, -, open): the output of step `c` is not accepted
       10 AttemptStarted c: calls t.x (arguments aafef0e98b38, permit)
+      11 AttemptEnded c: ok (attempt 1)
+      12 StepSettled c: failed, acceptance_failed
       13 RunEnded run: failed at `c`, acceptance_failed
+      also: plan: the plan makes the same call in `a`, `b`, `c`
+      maybe: execution: what the tool of `c` answered
+      maybe: plan: what the plan wrote at `c`
+      would decide: provost why r --against RIGHT_RUN
     ");
 }
 
 #[test]
-fn revisions_without_end_are_the_plans_unless_the_failure_says_more() {
+fn revisions_without_end_are_judged_by_the_failure() {
     let run = |class: &str| {
         judged(&format!(
             "created revisions=1 | count
@@ -456,13 +505,14 @@ fn revisions_without_end_are_the_plans_unless_the_failure_says_more() {
         ))
     };
     insta::assert_snapshot!(run("partial"), @r"
-    plan: 1 revision of the plan did not help
-      10 PlanRevised revision 2 (added `b`, removed `a`)
-      16 PlanGivenUp planner: proposed nothing (request 3): the plan was revised 1 times
+    execution (tool or operator, partial, proven): step `b`: the tool did only a part, and it never answered well under this entry
+      11 AttemptStarted b: calls t.x (arguments 0ad26a54f3b6, permit)
+      12 AttemptEnded b: partial (attempt 1, effect none)
+      13 StepSettled b: failed, partial
       17 RunEnded run: failed at `b`, partial
     ");
     insta::assert_snapshot!(run("timeout"), @r"
-    execution: step `b` ended with timeout: the tool failed
+    execution (tool or operator, timeout, proven): step `b`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
       11 AttemptStarted b: calls t.x (arguments 0ad26a54f3b6, permit)
       12 AttemptEnded b: timeout (attempt 1, effect none)
       13 StepSettled b: failed, timeout
@@ -480,19 +530,21 @@ fn success_and_waiting_have_no_cause() {
          settled count succeeded
          over succeeded goal=held"
     ), @r"
-    none: the run succeeded
+    nobody (nobody, -, proven): the run succeeded
       12 RunEnded run: succeeded
     ");
     insta::assert_snapshot!(judged_waiting(&format!("{ONE}card c count"), asked), @r"
-    none: the run is not over: it waits for approval of step `count`
+    nobody (nobody, -, proven): the run is not over: it waits for approval of step `count`
       7 ApprovalRequested count: waits for approval (card 8d03c768991c, 1 call of `pager.notify`, external, high risk)
     ");
     let question = "question q region | which region?";
     insta::assert_snapshot!(judged_waiting(&format!("{ONE}{question}"), asked), @r"
-    none: the run is not over: it waits for an answer to a question
+    nobody (nobody, -, proven): the run is not over: it waits for an answer to a question
       7 QuestionAsked question (6f932b84c4ec, of the planner, `region`): which region?
     ");
-    insta::assert_snapshot!(one("card c count\nyes c ada"), @"none: the run is not over");
+    insta::assert_snapshot!(one("card c count\nyes c ada"), @r"
+    nobody (nobody, -, proven): the run is not over
+    ");
 }
 
 /// The control: a judge who looks only at the end of the run must fail these pairs.
@@ -502,29 +554,27 @@ fn two_runs_with_one_end_can_have_two_causes() {
         Some((Event::RunEnded(ended), _)) => ended.class,
         _ => None,
     };
-    let end = "over failed not_found at:get";
-    let with = |args: &str| {
+    let with = |narrowed: &str| {
         journal(&format!(
             "created | get
-             checked 1 1 | [{{\"id\":\"l\",\"tool\":\"t.l\"}},{{\"id\":\"get\",\"tool\":\"t.get\",\"args\":{args}}}]
-             start get 1 t.get | x
-             end get 1 not_found none
-             settled get failed not_found
-             {end}"
+             checked 1 1 | [{{\"id\":\"get\",\"tool\":\"t.get\"}}]
+             start get 1 t.get {narrowed} | x
+             end get 1 timeout none
+             settled get failed timeout
+             over failed timeout at:get"
         ))
     };
-    let (constant, read) = (
-        with(r#"{"id":1}"#),
-        with(r#"{"id":"${ steps.l.output.id }"}"#),
-    );
-    assert_eq!(naive(&constant), naive(&read));
-    assert_ne!(why(&constant, &[]).cause, why(&read, &[]).cause);
+    let (whole, narrowed) = (with(""), with("narrowed"));
+    assert_eq!(naive(&whole), naive(&narrowed));
+    let guilty = |events: &[(Event, i64)]| why(events, &[], &Witnesses::default()).guilty;
+    assert_eq!(guilty(&whole), Guilty::Execution);
+    assert_eq!(guilty(&narrowed), Guilty::Undecided);
 }
 
 #[test]
 fn a_judgment_names_events_that_are_there() {
     let events = journal(&format!("{ONE}cancel ada\nover cancelled cancelled"));
-    for line in why(&events, &[]).proof {
+    for line in why(&events, &[], &Witnesses::default()).proof {
         let index = usize::try_from(line.seq - 1).expect("a small number");
         assert_eq!(
             events.get(index).map(|(event, _)| event.kind()),

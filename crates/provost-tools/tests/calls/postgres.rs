@@ -320,15 +320,15 @@ db.repeated {}
 db.vanishing {}
     output_invalid happened: no exact form
 db.twice {}
-    tool_bug none: two columns
+    misdeclared none: two columns
 db.wrong {}
-    tool_bug none: nosuch
+    misdeclared none: nosuch
 db.two {}
-    tool_bug none: multiple commands
+    misdeclared none: multiple commands
 db.sneaky {}
-    tool_bug none: more than read
+    misdeclared none: more than read
 db.called {}
-    tool_bug none: more than read
+    misdeclared none: more than read
 db.many {}
     output_invalid happened: more than 10 rows
 db.huge {}

@@ -104,7 +104,7 @@ db.by_name {"name": "a", "other": true}
 db.none {}
     not_found happened: no row
 db.wrong {}
-    tool_bug none: no such column: nosuch
+    misdeclared none: no such column: nosuch
 db.typed {}
     output_invalid happened: /rows/2/name
 db.note {"name": null}

@@ -1,10 +1,14 @@
-//! `why`: the cause of how a run ended, and which events prove it.
+//! `why`: the cause of how a run ended, by whom, at which step, and which events prove it.
 
 use clap::Args;
-use provost_engine::history::History;
-use provost_engine::run::read::why::{Cause, why};
-use provost_engine::run::state::waiting;
-use serde_json::json;
+use provost_engine::history::{History, witnesses};
+use provost_engine::run::event::Event;
+use provost_engine::run::read::why::{
+    Certainty, Guilty, Judgment, Party, WHY_SCHEMA, Witnesses, against, why,
+};
+use provost_engine::run::state::{State, waiting};
+use provost_engine::store::Store;
+use serde_json::{Value, json};
 
 use super::target::Target;
 use crate::failure::{Exit, Failure};
@@ -18,6 +22,9 @@ pub struct WhyArgs {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     run: Target,
+    /// compare with this run, which is right: the first difference decides
+    #[arg(long, value_name = "RUN")]
+    against: Option<Target>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -25,50 +32,107 @@ pub struct WhyArgs {
 
 /// Does it.
 pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    let History { events, state } = verb.run.history(&place.journal()?)?;
-    let judged = why(&events, &waiting(&state));
+    let store = place.journal()?;
+    let History { events, state } = verb.run.history(&store)?;
+    let judged = match &verb.against {
+        Some(right) => against(&events, &waiting(&state), &right.history(&store)?.events),
+        None => beside_others(&store, &events, &state)?,
+    };
     if verb.json {
-        output::json(&json!({
-            "schema": "provost/why/v1",
+        let mut object = json!({
+            "schema": WHY_SCHEMA,
             "run": state.head.run,
             "status": state.status().word(),
-            "cause": judged.cause,
-            "sentence": judged.sentence,
-            "proof": judged.proof,
-            "would_decide": judged.would_decide,
-        }));
+        });
+        if let (Some(object), Ok(Value::Object(verdict))) =
+            (object.as_object_mut(), serde_json::to_value(&judged))
+        {
+            object.extend(verdict);
+        }
+        output::json(&object);
         return Ok(Exit::Done);
     }
-    let mut page = Page::new();
-    page.faint("cause: ")
-        .put(look(judged.cause), judged.cause.word())
-        .line(&format!(", {}", judged.sentence));
-    if !judged.proof.is_empty() {
-        page.end().faint("the events that prove it").end();
-    }
-    let rows: Vec<Vec<Cell>> = judged
-        .proof
-        .iter()
-        .map(|line| {
-            vec![
-                Cell::new(TextStyle::Faint, format!("{:>4}", line.seq)),
-                Cell::new(TextStyle::Strong, line.kind),
-                Cell::plain(line.text.clone()),
-            ]
-        })
-        .collect();
-    page.table(0, &rows);
-    if let Some(what) = &judged.would_decide {
-        page.end().strong("what would decide it: ").line(what);
-    }
-    output::data(&page.finish());
+    output::data(&page(&judged).finish());
     Ok(Exit::Done)
 }
 
-fn look(cause: Cause) -> TextStyle {
-    match cause {
-        Cause::None => TextStyle::Good,
-        Cause::Plan | Cause::Execution => TextStyle::Bad,
-        Cause::Neither | Cause::Undecided => TextStyle::Warn,
+/// The verdict of a run alone; beside the calls of others only where those may decide.
+fn beside_others(
+    store: &Store,
+    events: &[(Event, i64)],
+    state: &State,
+) -> Result<Judgment, Failure> {
+    let waits = waiting(state);
+    let alone = why(events, &waits, &Witnesses::default());
+    let decided = alone.certainty != Certainty::Open && alone.party != Some(Party::ToolOrOperator);
+    match decided {
+        true => Ok(alone),
+        false => Ok(why(events, &waits, &witnesses(store, &state.head.run)?)),
+    }
+}
+
+/// The verdict on one screen.
+fn page(judged: &Judgment) -> Page {
+    let mut page = Page::new();
+    page.faint("verdict: ")
+        .put(look(judged.guilty), judged.guilty.word());
+    if let Some(party) = judged.party {
+        page.put(TextStyle::Plain, &format!(" ({})", party.word()));
+    }
+    let certainty = match judged.certainty {
+        Certainty::Open => String::new(),
+        certainty => format!(", {}", certainty.word()),
+    };
+    page.line(&format!("{certainty}: {}", judged.sentence));
+    if !judged.proof.is_empty() {
+        page.end().faint("the events that prove it").end();
+    }
+    let rows = judged.proof.iter().map(|line| {
+        let number = Cell::new(TextStyle::Faint, format!("{:>4}", line.seq));
+        let kind = Cell::new(TextStyle::Strong, line.kind);
+        vec![number, kind, Cell::plain(line.text.clone())]
+    });
+    page.table(0, &rows.collect::<Vec<_>>());
+    if !judged.also.is_empty() {
+        page.end().faint("what went wrong besides").end();
+    }
+    let rows = judged.also.iter().map(|other| {
+        let seq = other.seq.map_or_else(String::new, |seq| seq.to_string());
+        let number = Cell::new(TextStyle::Faint, format!("{seq:>4}"));
+        let whom = Cell::new(look(other.guilty), other.guilty.word());
+        vec![number, whom, Cell::plain(other.sentence.clone())]
+    });
+    page.table(0, &rows.collect::<Vec<_>>());
+    if !judged.candidates.is_empty() {
+        page.end()
+            .faint("what it may have been, the nearest first")
+            .end();
+    }
+    let rows = judged.candidates.iter().map(|one| {
+        let whom = Cell::new(look(one.guilty), one.guilty.word());
+        vec![
+            Cell::plain("    ".to_owned()),
+            whom,
+            Cell::plain(one.text.clone()),
+        ]
+    });
+    page.table(0, &rows.collect::<Vec<_>>());
+    if !judged.would_decide.is_empty() || !judged.not_looked_at.is_empty() {
+        page.end();
+    }
+    for command in &judged.would_decide {
+        page.strong("what would decide it: ").line(command);
+    }
+    for what in &judged.not_looked_at {
+        page.faint("not looked at: ").line(what);
+    }
+    page
+}
+
+fn look(guilty: Guilty) -> TextStyle {
+    match guilty {
+        Guilty::Nobody => TextStyle::Good,
+        Guilty::Plan | Guilty::Execution => TextStyle::Bad,
+        Guilty::Neither | Guilty::Undecided => TextStyle::Warn,
     }
 }

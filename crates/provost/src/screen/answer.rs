@@ -151,6 +151,7 @@ mod tests {
             message: None,
             criteria: std::collections::BTreeMap::new(),
             proven_by: std::collections::BTreeMap::new(),
+            proofs: std::collections::BTreeMap::new(),
             answer: vec![
                 part(
                     &[("first line\nsecond ", false), ("a\n› [9] \u{1b}[1m", true)],

@@ -250,7 +250,7 @@ fn a_run_that_failed_is_taken_back() {
     assert_snapshot!(place.run(&["why", &run]), @r"
     exit 0
     --- stdout
-    cause: undecided, the output of step `list` does not meet its acceptance; after the end all that it did was undone
+    verdict: undecided: the output of step `list` is not accepted; after the end all that it did was undone
 
     the events that prove it
       19  AttemptStarted  list: calls notes.write (arguments 5e0f442817e1, permit)
@@ -260,7 +260,12 @@ fn a_run_that_failed_is_taken_back() {
       27  UndoRequested   undo: requested by ada after the end: wrong list
       44  RunEnded        run: undone: undo requested by ada: wrong list; undone: 3, not undone: 0
 
-    what would decide it: the evidence of that attempt: whether the output or the acceptance is wrong
+    what it may have been, the nearest first
+          execution  what the tool of `list` answered
+          plan       what the plan wrote at `list`
+
+    what would decide it: provost why RUN --against RIGHT_RUN
+    not looked at: calls of other runs
     ");
     place.run(&["audit", "verify"]).exits(0);
 }

@@ -66,7 +66,7 @@ impl TurnInput {
                 PlanReply::Plan { .. } | PlanReply::Unreadable { .. } => Self::Plan,
                 PlanReply::Interpreted { .. } => Self::Interpreted,
                 PlanReply::Questions(_) => Self::Questions,
-                PlanReply::Decline(_) | PlanReply::Failed(_) => Self::Decline,
+                PlanReply::Decline(_) | PlanReply::Failed { .. } => Self::Decline,
             },
             Input::Ended { reply, .. } if reply.class == Class::Ok => Self::Result,
             Input::Ended { .. } => Self::Failure,

@@ -4,7 +4,7 @@
 //! once; what it says is never believed here.
 
 use provost_plan::label::Label;
-use provost_plan::plan::request::{PlanReply, PlanRequest, PlannerQuestion, Why};
+use provost_plan::plan::request::{NoPlan, PlanReply, PlanRequest, PlannerQuestion, Why};
 use provost_run::event::{PlannerChoice, PlannerView};
 use provost_run::statement::{PlanText, Statement};
 use serde_json::json;
@@ -83,7 +83,13 @@ impl Planner {
     ) -> (i64, PlanReply) {
         if faults.strikes(Fault::Hang) {
             let reason = "the planner did not answer".to_owned();
-            return (PATIENCE_MS, PlanReply::Failed(reason));
+            return (
+                PATIENCE_MS,
+                PlanReply::Failed {
+                    class: NoPlan::Timeout,
+                    reason,
+                },
+            );
         }
         let after = self.rng.between(10, 5_000);
         let reply = match &request.why {

@@ -66,6 +66,12 @@ pub struct AttemptStarted {
     /// The equal calls of other runs by which it was judged.
     #[serde(default, skip_serializing_if = "EarlierCalls::is_empty")]
     pub earlier: EarlierCalls,
+    /// How long it may take, in milliseconds; journals of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Whether the plan allows it less time than the tool's own limit does.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub narrowed: bool,
 }
 
 /// What a call made.

@@ -1,6 +1,6 @@
 //! The event that ends a run: its status, its criteria with who proved them, and its answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::digest::Digest;
 use serde::{Deserialize, Serialize};
@@ -29,6 +29,10 @@ pub struct RunEnded {
     /// earlier versions do not say.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub proven_by: BTreeMap<String, Prover>,
+    /// The steps that the proofs of each criterion read; none of one that reads none. Journals of
+    /// earlier versions do not say.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub proofs: BTreeMap<String, BTreeSet<String>>,
     /// The answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answer: Vec<AnswerPart>,

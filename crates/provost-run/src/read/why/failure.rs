@@ -1,316 +1,549 @@
-//! Which part of the system a failed step speaks against.
+//! Which part of the system a failed slot speaks against, by its class.
 //!
-//! Owns the judgment of each class: one match, no wildcard. What a tool says about itself is not
-//! believed further than its class goes.
+//! Owns one rule for each class: one match, no wildcard. INVARIANT: a class is never taken for a
+//! cause. Each rule names the events that exclude everybody else; where it cannot, it is open, with
+//! what it may have been.
 
 use std::collections::BTreeSet;
 
-use provost_plan::expr::Root;
-use provost_plan::plan::StepKind;
-use provost_plan::plan::read::plan_from_value;
+use provost_plan::check::PlanRecord;
 
-use super::Cause;
+use super::found::CauseFound;
+use super::limits::limit;
+use super::origin::{LeafOrigin, origins, steps_of};
 use super::story::Story;
-use crate::call::Slot;
+use super::support::{RootSlot, closed};
+use super::{Certainty, Guilty, Party, PossibleCause};
+use crate::call::{Purpose, Slot};
 use crate::event::{Event, StepStatus};
 use crate::outcome::Class;
-use crate::read::words::{counted, listed};
 
-/// Steps that make the same call before it counts as a loop.
-pub(super) const LOOP_STEPS_MIN: usize = 3;
+/// The most sources that an open verdict names.
+const SOURCES_MAX: usize = 8;
 
-/// A judgment, with the numbers of the events that prove it.
-#[derive(Debug)]
-pub(super) struct JudgedFailure {
-    pub(super) cause: Cause,
-    pub(super) sentence: String,
-    pub(super) seqs: Vec<u64>,
-    pub(super) would_decide: Option<String>,
-}
-
-impl JudgedFailure {
-    pub(super) fn new(cause: Cause, sentence: String, seqs: Vec<u64>) -> Self {
-        Self {
-            cause,
-            sentence,
-            seqs,
-            would_decide: None,
+/// Judges a slot that failed, is in doubt, or was left out by a person.
+pub(super) fn of_root(story: &Story<'_>, root: &RootSlot) -> CauseFound {
+    let (slot, seq) = (&root.slot, root.seq);
+    let found = match (root.status, root.class) {
+        (StepStatus::InDoubt, _) => in_doubt(story, slot),
+        (StepStatus::Skipped, _) => {
+            let sentence = format!("a person left step `{slot}` out");
+            CauseFound::proven((Guilty::Neither, Party::Person), "left_out", sentence).by(Some(seq))
         }
-    }
-
-    pub(super) fn decided_by(mut self, what: &str) -> Self {
-        self.would_decide = Some(what.to_owned());
-        self
-    }
-
-    pub(super) fn also(mut self, seq: u64) -> Self {
-        self.seqs.push(seq);
-        self
-    }
+        (_, Some(class)) => of_class(story, slot, class),
+        (_, None) => CauseFound::open(
+            format!("step `{slot}` failed, and no class is known"),
+            Vec::new(),
+        ),
+    };
+    let attempt = story.attempt_of(slot);
+    let decisive = found.seq.or_else(|| attempt.last().copied()).unwrap_or(seq);
+    let slot = found.slot.clone().unwrap_or_else(|| slot.clone());
+    found
+        .at(&slot)
+        .by(Some(decisive))
+        .shown(attempt)
+        .shown([seq])
 }
 
-/// Judges a step that failed or is in doubt, by its items if it runs over a list.
-pub(super) fn of_step(story: &Story<'_>, id: &str, class: Option<Class>) -> JudgedFailure {
-    let slots = story.failed_slots(id);
-    if slots.is_empty() {
-        return of_class(story, class);
-    }
-    let judged = slots.into_iter().map(|(seq, slot, status, class)| {
-        let judged = match (status, class) {
-            (StepStatus::InDoubt, _) => {
-                let sentence = format!("step `{slot}` is in doubt");
-                JudgedFailure::new(Cause::Execution, sentence, Vec::new())
-            }
-            (_, Some(class)) => of_slot(story, slot, class),
-            (_, None) => of_class(story, None),
-        };
-        let attempt = story.attempt_of(slot);
-        JudgedFailure {
-            seqs: [judged.seqs, attempt, vec![seq]].concat(),
-            ..judged
-        }
-    });
-    joined(judged.collect())
+/// A write whose effect nobody knows.
+fn in_doubt(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let lost = story
+        .last_attempt(slot)
+        .is_some_and(|attempt| attempt.ended.is_some_and(|(_, ended)| ended.lost));
+    let (party, cause) = match lost {
+        true => (Party::Host, "lost"),
+        false => (Party::Tool, "doubt"),
+    };
+    let how = match lost {
+        true => "the process that sent it ended before an answer came",
+        false => "no answer shows whether it took place",
+    };
+    let sentence = format!("step `{slot}` is in doubt: a write was sent, and {how}");
+    CauseFound::proven((Guilty::Execution, party), cause, sentence)
 }
 
-/// Judges a class that no step has.
-pub(super) fn of_class(story: &Story<'_>, class: Option<Class>) -> JudgedFailure {
-    if class == Some(Class::BudgetExceeded) {
-        return limit(story);
-    }
-    let word = class.map_or("no class", Class::word);
-    let sentence = format!("the run ended with {word}, and no step explains it");
-    JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
-        .decided_by("the log of the process that worked on the run")
-}
-
-/// Many judgments as one: theirs if they agree.
-pub(super) fn joined(mut all: Vec<JudgedFailure>) -> JudgedFailure {
-    let seqs: Vec<u64> = all.iter().flat_map(|judged| judged.seqs.clone()).collect();
-    let cause: BTreeSet<Cause> = all.iter().map(|judged| judged.cause).collect();
-    let first = (!all.is_empty()).then(|| all.remove(0));
-    match first {
-        Some(first) if cause.len() == 1 => JudgedFailure { seqs, ..first },
-        _ => JudgedFailure::new(
-            Cause::Undecided,
-            "steps failed for different reasons".to_owned(),
-            seqs,
-        )
-        .decided_by("a run in which only one of them fails"),
-    }
-}
-
-fn of_slot(story: &Story<'_>, slot: &Slot, class: Class) -> JudgedFailure {
-    let word = class.word();
-    let says = |cause, text: String| JudgedFailure::new(cause, text, Vec::new());
+fn of_class(story: &Story<'_>, slot: &Slot, class: Class) -> CauseFound {
+    let neither =
+        |cause, text: String| CauseFound::proven((Guilty::Neither, Party::Person), cause, text);
     match class {
-        Class::Timeout
-        | Class::Unavailable
+        Class::Unavailable
         | Class::RateLimited
         | Class::OutputInvalid
-        | Class::ToolBug => says(
-            Cause::Execution,
-            format!("step `{slot}` ended with {word}: the tool failed"),
+        | Class::PermissionDenied
+        | Class::BreakerOpen
+        | Class::Partial => by_tool(story, slot, class),
+        Class::Timeout => timeout(story, slot),
+        Class::Misdeclared => CauseFound::proven(
+            (Guilty::Execution, Party::Operator),
+            "misdeclared",
+            format!("what the operator declared for step `{slot}` does not fit what is there"),
         ),
-        Class::InvalidArguments => says(
-            Cause::Plan,
-            format!("step `{slot}` has arguments that its tool refuses"),
-        ),
-        Class::Expression => says(
-            Cause::Plan,
-            format!("an expression of step `{slot}` could not be evaluated"),
-        ),
-        Class::WorkExceeded => says(
-            Cause::Plan,
-            format!("a value of step `{slot}` takes too much work to validate"),
-        ),
-        Class::Unmet => says(Cause::Plan, format!("step `{slot}` did not meet its goal")),
+        Class::ToolBug => tool_bug(story, slot),
+        Class::Drift => drift(slot),
+        Class::InvalidArguments => invalid_arguments(story, slot),
         Class::NotFound => not_found(story, slot),
+        Class::AcceptanceFailed => acceptance(story, slot),
+        Class::DeadlineExceeded => waited_in_vain(story, slot),
+        Class::Expression | Class::WorkExceeded => value(story, slot, class),
         Class::PolicyDenied => denied(story, slot),
-        Class::Rejected => says(Cause::Neither, format!("a person rejected step `{slot}`")),
-        Class::Expired => says(
-            Cause::Neither,
+        Class::Conflict => conflict(story, slot),
+        Class::Stale => stale(story, slot),
+        Class::BudgetExceeded => limit(story, Some(slot)),
+        Class::Rejected => neither("rejected", format!("a person rejected step `{slot}`")),
+        Class::Expired => neither(
+            "expired",
             format!("nobody answered about step `{slot}` in time"),
         ),
-        Class::Cancelled => says(Cause::Neither, format!("step `{slot}` was cancelled")),
-        Class::Drift => says(
-            Cause::Neither,
-            format!("the tool of step `{slot}` changed after the plan was checked"),
+        Class::Cancelled => neither("cancelled", format!("step `{slot}` was cancelled")),
+        Class::Unmet => open(
+            story,
+            slot,
+            format!("step `{slot}` did not come to what it is for"),
+            &[Guilty::Plan],
         ),
-        Class::Conflict => conflict(story, slot),
-        Class::BudgetExceeded => limit(story),
-        Class::AcceptanceFailed if is_assertion(story, slot) => says(
-            Cause::Neither,
-            format!("what step `{slot}` asserts does not hold"),
-        ),
-        Class::AcceptanceFailed => says(
-            Cause::Undecided,
-            format!("the output of step `{slot}` does not meet its acceptance"),
-        )
-        .decided_by("the evidence of that attempt: whether the output or the acceptance is wrong"),
-        Class::DeadlineExceeded => says(
-            Cause::Undecided,
-            format!("what step `{slot}` polls for did not come within its `at_most`"),
-        )
-        .decided_by("the evidence of the last poll: whether the job is slow or will never end"),
-        Class::PermissionDenied => says(
-            Cause::Undecided,
-            format!("the tool denies the caller of step `{slot}`"),
-        )
-        .decided_by("the operator: whether this account should be allowed that call"),
-        Class::Partial | Class::Stale | Class::BreakerOpen | Class::Ok => {
-            says(Cause::Undecided, format!("step `{slot}` ended with {word}"))
-                .decided_by("the evidence of that attempt, and the tool's own record of it")
-        }
+        Class::Ok => CauseFound::open(format!("step `{slot}` ended with ok"), Vec::new()),
     }
 }
 
-/// The named object does not exist: the plan is the cause if the name is its own.
-fn not_found(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
-    match feeding_steps(story, slot) {
-        Some(from) if from.is_empty() => {
-            let sentence = format!("step `{slot}` names a constant that does not exist");
-            let plan = story.plans().next_back().map(|(seq, ..)| seq);
-            JudgedFailure::new(Cause::Plan, sentence, plan.into_iter().collect())
-        }
-        from => {
-            let names = listed(from.unwrap_or_default());
-            let sentence = format!("step `{slot}` names, as it was read, what does not exist");
-            let decides = format!("the evidence of {names}: whether it has that name");
-            JudgedFailure::new(Cause::Undecided, sentence, Vec::new()).decided_by(&decides)
-        }
-    }
+/// The tool, or the operator's entry for it, did not do its part, whatever the arguments were.
+fn by_tool(story: &Story<'_>, slot: &Slot, class: Class) -> CauseFound {
+    let attempt = story.last_attempt(slot);
+    let party = match class {
+        Class::PermissionDenied => Party::Operator,
+        // Why: a breaker opens by failures of the same tool under any entry.
+        Class::BreakerOpen => Party::Tool,
+        _ => match attempt {
+            Some(attempt) if story.evidence.ever_ok(attempt.started) => Party::Tool,
+            _ => Party::ToolOrOperator,
+        },
+    };
+    let what = match class {
+        Class::PermissionDenied => "the tool denies the operator's account",
+        Class::BreakerOpen => "the tool failed so often that no call to it begins",
+        Class::OutputInvalid => "the tool's answer does not fit its schema",
+        Class::RateLimited => "the tool asked for a slower pace to the end",
+        Class::Partial => "the tool did only a part",
+        Class::Timeout => "the tool did not answer in the time that its own entry gives it",
+        _ => "the tool could not serve",
+    };
+    let or = match party {
+        Party::ToolOrOperator => ", and it never answered well under this entry",
+        _ => "",
+    };
+    let sentence = format!("step `{slot}`: {what}{or}");
+    CauseFound::proven((Guilty::Execution, party), class.word(), sentence).by(attempt
+        .and_then(|attempt| attempt.ended)
+        .map(|(seq, _)| seq))
 }
 
-/// Whether a step asserts, and so was failed by what others came to.
-fn is_assertion(story: &Story<'_>, slot: &Slot) -> bool {
-    let known = story
-        .plans()
-        .rfind(|(_, _, record)| record.steps.contains_key(&slot.step));
-    let plan =
-        known.and_then(|(_, document, _)| plan_from_value(document, "the current plan").ok());
-    plan.is_some_and(|plan| {
+/// No answer in time: in that of the tool's own entry, or in the less that the plan gives it.
+fn timeout(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let Some(attempt) = story.last_attempt(slot) else {
+        return by_tool(story, slot, Class::Timeout);
+    };
+    let planned = story
+        .plan_of(&slot.step)
+        .and_then(|(_, plan, _)| plan.step(&slot.step)?.timeout);
+    let allowed = attempt.started.timeout_ms;
+    // Why the second: an old journal does not say, and a plan that gives no time narrows none.
+    let narrowed = attempt.started.narrowed || allowed.is_none() && planned.is_some();
+    if !narrowed {
+        return by_tool(story, slot, Class::Timeout);
+    }
+    let ms = allowed.or_else(|| planned.and_then(|time| u64::try_from(time.as_millis()).ok()));
+    let ms = ms.unwrap_or(u64::MAX);
+    if story.evidence.took_longer(attempt.started, ms) {
+        let sentence = format!(
+            "the plan gives step `{slot}` {ms} ms, and calls of `{}` that ended well took longer",
+            attempt.started.operation
+        );
+        let whom = (Guilty::Plan, Party::Planner);
+        return CauseFound::witnessed(whom, "too_little_time", sentence).by(Some(attempt.began));
+    }
+    let sentence = format!("step `{slot}` did not end in the {ms} ms that the plan gives it");
+    open(story, slot, sentence, &[Guilty::Plan, Guilty::Execution])
+}
+
+fn tool_bug(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let told = story
+        .last_attempt(slot)
+        .is_some_and(|attempt| attempt.started.timeout_ms.is_some());
+    // Why: journals of earlier versions had no other word for a wrong entry.
+    let party = match told {
+        true => Party::Host,
+        false => Party::HostOrOperator,
+    };
+    let sentence = format!("the adapter of step `{slot}` is wrong");
+    CauseFound::proven((Guilty::Execution, party), "tool_bug", sentence)
+}
+
+fn drift(slot: &Slot) -> CauseFound {
+    CauseFound::proven(
+        (Guilty::Neither, Party::Operator),
+        "entry_moved",
+        format!("the tool of step `{slot}` is another than the plan was checked under"),
+    )
+}
+
+/// Arguments that do not fit: seen before sending, or by the tool.
+fn invalid_arguments(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let from = origins(story, slot);
+    let Some(attempt) = story.last_attempt(slot) else {
+        let sentence = format!("the arguments of step `{slot}` do not fit its tool");
+        let answered = from.is_some_and(|from| {
+            let made = |leaf: &LeafOrigin| !matches!(leaf, LeafOrigin::Literal);
+            let mut made = from.iter().filter(|leaf| made(leaf)).peekable();
+            made.peek().is_some() && made.all(|leaf| *leaf == LeafOrigin::Answer)
+        });
+        if answered {
+            let sentence = format!("{sentence}: a person answered what it was made of");
+            let whom = (Guilty::Neither, Party::Person);
+            return CauseFound::proven(whom, "answered_wrong", sentence).by(story.last_answer());
+        }
+        return open(story, slot, sentence, &[Guilty::Plan]);
+    };
+    let ended = attempt.ended.map(|(seq, _)| seq);
+    let operation = &attempt.started.operation;
+    if story.evidence.same(attempt.started, attempt.at) {
+        let sentence = format!("`{operation}` refuses arguments that it took before");
+        let whom = (Guilty::Execution, Party::Tool);
+        return CauseFound::witnessed(whom, "tool_changed", sentence).by(ended);
+    }
+    let literal = from.is_some_and(|from| from.iter().all(|leaf| *leaf == LeafOrigin::Literal));
+    if literal && story.evidence.other(attempt.started, attempt.at) {
+        let sentence = format!("`{operation}` refuses what the plan wrote, and takes others");
+        let whom = (Guilty::Plan, Party::Planner);
+        return CauseFound::witnessed(whom, "bad_arguments", sentence).by(ended);
+    }
+    let sentence = format!("`{operation}` refuses the arguments of step `{slot}`");
+    open(story, slot, sentence, &[Guilty::Plan, Guilty::Execution])
+}
+
+/// What was named is not there, as its tool says.
+fn not_found(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let sentence = format!("what step `{slot}` names is not there, as its tool says");
+    let maybe = &[Guilty::Plan, Guilty::Execution, Guilty::Neither];
+    let Some(attempt) = story.last_attempt(slot) else {
+        return open(story, slot, sentence, maybe);
+    };
+    let ended = attempt.ended.map(|(seq, _)| seq);
+    if story.evidence.same(attempt.started, attempt.at) {
+        let sentence = format!("{sentence}, and the same call found it before");
+        let whom = (Guilty::Execution, Party::Tool);
+        return CauseFound::witnessed(whom, "gone", sentence).by(ended);
+    }
+    let from = origins(story, slot).unwrap_or_default();
+    let only = from.first().filter(|_| from.len() == 1);
+    if let Some(only) = only.filter(|_| story.evidence.other(attempt.started, attempt.at)) {
+        let named = match only {
+            LeafOrigin::Goal => Some(((Guilty::Neither, Party::Goal), "goal", "the goal")),
+            LeafOrigin::Answer => {
+                let whom = (Guilty::Neither, Party::Person);
+                Some((whom, "answered_wrong", "a person's answer"))
+            }
+            LeafOrigin::Amended => {
+                let whom = (Guilty::Neither, Party::Person);
+                Some((whom, "amended_wrong", "a person's amendment"))
+            }
+            LeafOrigin::Literal => {
+                Some(((Guilty::Plan, Party::Planner), "names_nothing", "the plan"))
+            }
+            LeafOrigin::Step(_) => None,
+        };
+        if let Some((whom, cause, who)) = named {
+            let sentence = format!("{sentence}: {who} names it, and others are found");
+            return CauseFound::witnessed(whom, cause, sentence).by(ended);
+        }
+    }
+    open(story, slot, sentence, maybe)
+}
+
+/// An output came, and is not accepted; or what a plan asserts does not hold.
+fn acceptance(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let asserts = story.plan_of(&slot.step).is_some_and(|(_, plan, _)| {
         plan.step(&slot.step)
             .is_some_and(|s| s.assertion().is_some())
-    })
+    });
+    if asserts {
+        let sentence = format!("what step `{slot}` asserts does not hold");
+        return open(story, slot, sentence, &[Guilty::Plan]);
+    }
+    let sentence = format!("the output of step `{slot}` is not accepted");
+    open(story, slot, sentence, &[Guilty::Execution, Guilty::Plan])
 }
 
-/// The steps whose output the arguments of a slot were made of; `None` if nobody can tell.
-fn feeding_steps(story: &Story<'_>, slot: &Slot) -> Option<BTreeSet<String>> {
-    let (_, document, _) = story
-        .plans()
-        .rfind(|(_, _, record)| record.steps.contains_key(&slot.step))?;
-    let plan = plan_from_value(document, "the current plan").ok()?;
-    let step = plan.step(&slot.step)?;
-    let StepKind::Tool { args, .. } = &step.kind else {
-        return None;
+fn waited_in_vain(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let sentence = format!("what step `{slot}` polls for did not come within its `at_most`");
+    open(story, slot, sentence, &[Guilty::Execution, Guilty::Plan])
+}
+
+fn value(story: &Story<'_>, slot: &Slot, class: Class) -> CauseFound {
+    let sentence = match class {
+        Class::WorkExceeded => format!("a value of step `{slot}` takes too much work"),
+        _ => format!("an expression of step `{slot}` could not be evaluated"),
     };
-    let templates = args.templates().into_iter();
-    let lists = step.for_each.iter().map(|for_each| &for_each.list);
-    let roots = templates
-        .chain(lists)
-        .flat_map(|template| template.references());
-    let mut from = BTreeSet::new();
-    for reference in roots {
-        match &reference.root {
-            Root::Step(id) => {
-                from.insert(id.clone());
-            }
-            // Why: `item` and `index` rest on the list, which is looked at here too.
-            Root::Params | Root::Item | Root::Index | Root::Run => {}
-            Root::Output | Root::Read | Root::Args | Root::Key | Root::Unknown(_) => return None,
-        }
-    }
-    Some(from)
+    open(story, slot, sentence, &[Guilty::Plan])
 }
 
 /// Policy forbids a call that passed the check.
-fn denied(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
+fn denied(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let from = origins(story, slot);
+    let rests = from.as_ref().is_none_or(|from| !steps_of(from).is_empty());
     let policies: Vec<_> = story
         .plans()
         .map(|(seq, _, record)| (seq, record.terms.policy))
         .collect();
-    let digests: BTreeSet<_> = policies.iter().map(|(_, digest)| *digest).collect();
-    if digests.len() > 1 {
-        let sentence = format!("policy changed after the check, and forbids step `{slot}`");
-        let seqs = policies.into_iter().map(|(seq, _)| seq).collect();
-        return JudgedFailure::new(Cause::Neither, sentence, seqs);
-    }
+    let moved = policies.windows(2).find_map(|pair| match pair {
+        [(_, before), (seq, after)] if before != after => Some(*seq),
+        _ => None,
+    });
+    let whom = (Guilty::Neither, Party::Operator);
     let sentence = format!("policy forbids step `{slot}` with its actual values");
-    JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
-        .decided_by("whether the plan or the steps it read chose those values")
+    // Why not of what steps read: the policy before might have forbidden those values too.
+    if let Some(seq) = moved.filter(|_| !rests) {
+        let sentence = format!("policy changed after the check, and forbids step `{slot}`");
+        return CauseFound::proven(whom, "policy_moved", sentence).by(Some(seq));
+    }
+    let given = from.is_some_and(|from| {
+        let told = |leaf: &LeafOrigin| matches!(leaf, LeafOrigin::Goal | LeafOrigin::Answer);
+        from.iter().all(told)
+    });
+    if given {
+        let sentence = format!("{sentence}, which the goal and people gave");
+        return CauseFound::proven(whom, "policy_forbids", sentence);
+    }
+    let mut found = open(story, slot, sentence, &[Guilty::Plan]);
+    if moved.is_some() {
+        let text = "policy changed after the check".to_owned();
+        found.candidates.insert(0, possible(whom, None, text));
+    }
+    found
 }
 
 /// The world, or a write in doubt, does not allow it.
-fn conflict(story: &Story<'_>, slot: &Slot) -> JudgedFailure {
-    let steps = story.steps();
-    let doubt = steps
-        .iter()
-        .find(|(_, settled)| settled.status == StepStatus::InDoubt);
-    if let Some((id, settled)) = doubt {
-        let sentence = format!("step `{slot}` may not repeat step `{id}`, which is in doubt");
-        let seqs = story.proof_of_step(id, settled.seq);
-        return JudgedFailure::new(Cause::Execution, sentence, seqs);
+fn conflict(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    if story.last_attempt(slot).is_none() {
+        let steps = story.steps();
+        let doubted = steps
+            .iter()
+            .find(|(_, settled)| settled.status == StepStatus::InDoubt);
+        let whom = (Guilty::Execution, Party::Tool);
+        let sentence =
+            format!("step `{slot}` may repeat a call that is in doubt, so it did not begin");
+        let found = CauseFound::proven(whom, "doubt", sentence);
+        return match doubted {
+            Some((id, settled)) => {
+                let step = Slot {
+                    step: (*id).to_owned(),
+                    item: None,
+                };
+                let shown = story.proof_of_step(id, settled.seq);
+                let ended = story.last_attempt(&step).and_then(|attempt| attempt.ended);
+                found
+                    .at(&step)
+                    .by(ended.map(|(seq, _)| seq).or(Some(settled.seq)))
+                    .shown(shown)
+            }
+            None => found,
+        };
+    }
+    if let Some((step, seq)) = retaken_otherwise(story, slot) {
+        let sentence = format!(
+            "the world did not allow step `{slot}`: `{step}`, on which it rests, is another \
+             since it was read again"
+        );
+        let whom = (Guilty::Neither, Party::World);
+        return CauseFound::witnessed(whom, "world", sentence).by(Some(seq));
     }
     let sentence = format!("the state of the world did not allow step `{slot}`");
-    JudgedFailure::new(Cause::Undecided, sentence, Vec::new())
-        .decided_by("what changed the target of the step, and when")
+    let maybe = &[Guilty::Neither, Guilty::Execution, Guilty::Plan];
+    open(story, slot, sentence, maybe)
 }
 
-/// A limit of the run is reached: by a loop, by retries, or because it is too low.
-fn limit(story: &Story<'_>) -> JudgedFailure {
-    let seqs = story.seqs_of(|event| matches!(event, Event::AdmissionRefused { .. }));
-    let sentence = "a limit of the run was reached".to_owned();
-    JudgedFailure::new(Cause::Undecided, sentence, seqs)
-        .decided_by("the same run under a higher limit: whether it ends")
+/// A reading that a step rests on and that came out otherwise when it was taken again.
+fn retaken_otherwise(story: &Story<'_>, slot: &Slot) -> Option<(String, u64)> {
+    let (_, _, record) = story.plan_of(&slot.step)?;
+    let from = BTreeSet::from([slot.step.clone()]);
+    let reads = closed(story, record, &from);
+    changed_reading(story, &reads)
 }
 
-/// Whether a planner ended without a plan by it.
-pub(super) fn is_without_plan(event: &Event) -> bool {
-    matches!(
-        event,
-        Event::PlanGivenUp { .. } | Event::PlanHandedOn { .. }
-    )
-}
-
-/// A planner that repeats itself, or has nothing left to propose.
-pub(super) fn exhausted(story: &Story<'_>) -> Option<JudgedFailure> {
-    if let Some((steps, seqs)) = story.repeated_call() {
-        let sentence = format!("the plan repeats the same call: {steps}");
-        return Some(JudgedFailure::new(Cause::Plan, sentence, seqs));
-    }
-    let given_up = story.seqs_of(is_without_plan);
-    let last = *given_up.last()?;
-    let refused: Vec<u64> = story
+/// One of these steps whose reading came out otherwise when it was taken again, and where.
+pub(super) fn changed_reading(story: &Story<'_>, among: &[String]) -> Option<(String, u64)> {
+    let retaken: BTreeSet<&Slot> = story
         .numbered()
-        .filter(|(seq, event)| *seq < last && matches!(event, Event::PlanRefused { .. }))
-        .map(|(seq, _)| seq)
+        .filter_map(|(_, event)| match event {
+            Event::AttemptStarted(started)
+                if matches!(started.purpose, Purpose::Retake { .. })
+                    && among.contains(&started.slot.step) =>
+            {
+                Some(&started.slot)
+            }
+            _ => None,
+        })
         .collect();
-    let in_force = story.plans().next_back().map_or(0, |(seq, ..)| seq);
-    let after: Vec<u64> = refused.into_iter().filter(|seq| *seq > in_force).collect();
-    if !after.is_empty() {
-        let sentence = "no proposed revision passed the check".to_owned();
-        return Some(JudgedFailure::new(
-            Cause::Plan,
-            sentence,
-            [after, vec![last]].concat(),
-        ));
-    }
-    let revised = story.seqs_of(|event| matches!(event, Event::PlanRevised { .. }));
-    let most = story.numbered().find_map(|(_, event)| match event {
-        Event::RunCreated(created) => Some(created.limits.revisions),
+    retaken.into_iter().find_map(|slot| {
+        let seen: Vec<_> = story
+            .numbered()
+            .filter_map(|(seq, event)| match event {
+                Event::ObservationMade {
+                    slot: of, output, ..
+                } if of == slot => Some((seq, output)),
+                _ => None,
+            })
+            .collect();
+        let last = seen.last()?;
+        let other = seen.iter().any(|(_, output)| output != &last.1);
+        other.then(|| (slot.step.clone(), last.0))
+    })
+}
+
+/// A reading was too old, and could not be taken again, or came out otherwise.
+fn stale(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let again = story.numbered().rev().find_map(|(_, event)| match event {
+        Event::AttemptStarted(started)
+            if started.purpose.retaken_for() == Some(slot.step.as_str()) =>
+        {
+            story.last_attempt(&started.slot)
+        }
         _ => None,
-    })?;
-    if most > 0 && revised.len() as u64 >= most {
-        let sentence = format!(
-            "{} of the plan did not help",
-            counted(revised.len(), "revision")
-        );
-        return Some(JudgedFailure::new(
-            Cause::Plan,
-            sentence,
-            [revised, vec![last]].concat(),
-        ));
+    });
+    let ended = again.and_then(|attempt| attempt.ended);
+    if let (Some(attempt), Some((seq, ended))) = (again, ended)
+        && matches!(
+            ended.class,
+            Class::Unavailable
+                | Class::RateLimited
+                | Class::OutputInvalid
+                | Class::PermissionDenied
+                | Class::Timeout
+        )
+    {
+        return of_class(story, &attempt.started.slot, ended.class)
+            .at(&attempt.started.slot)
+            .by(Some(seq));
     }
-    None
+    let sentence = format!("what step `{slot}` acts on did not stay as it was read");
+    let whom = (Guilty::Neither, Party::World);
+    CauseFound::witnessed(whom, "world", sentence).by(ended.map(|(seq, _)| seq))
+}
+
+/// An open cause at a slot: the parts that are named, and everything that fed its arguments.
+pub(super) fn open(
+    story: &Story<'_>,
+    slot: &Slot,
+    sentence: String,
+    parts: &[Guilty],
+) -> CauseFound {
+    let step = Some(slot.step.clone());
+    let mut candidates: Vec<PossibleCause> = parts
+        .iter()
+        .map(|guilty| match guilty {
+            Guilty::Execution => possible(
+                (Guilty::Execution, Party::Tool),
+                step.clone(),
+                format!("what the tool of `{slot}` answered"),
+            ),
+            Guilty::Neither => possible(
+                (Guilty::Neither, Party::World),
+                step.clone(),
+                format!("what changed outside before `{slot}`"),
+            ),
+            Guilty::Plan | Guilty::Nobody | Guilty::Undecided => possible(
+                (Guilty::Plan, Party::Planner),
+                step.clone(),
+                format!("what the plan wrote at `{slot}`"),
+            ),
+        })
+        .collect();
+    if let Some((_, _, record)) = story.plan_of(&slot.step) {
+        candidates.extend(sources(story, record, &slot.step));
+    }
+    let mut found = CauseFound::open(sentence, candidates).at(slot);
+    found.would_decide = would_decide(story);
+    found.not_looked_at = vec![story.evidence.looked()];
+    found
+}
+
+/// What a step reads, directly and through others, the nearest first.
+pub(super) fn sources(story: &Story<'_>, record: &PlanRecord, step: &str) -> Vec<PossibleCause> {
+    let from = BTreeSet::from([step.to_owned()]);
+    let read = closed(story, record, &from).into_iter().skip(1);
+    let sources = read.map(|id| source(story, record, id));
+    sources.take(SOURCES_MAX).collect()
+}
+
+/// A step as where wrong data may have come from.
+pub(super) fn source(story: &Story<'_>, record: &PlanRecord, id: String) -> PossibleCause {
+    let calls = record
+        .steps
+        .get(&id)
+        .is_some_and(|step| step.tool.is_some());
+    let asks = !calls && story.is_question(&id);
+    let (whom, text) = match (calls, asks) {
+        (true, _) => (
+            (Guilty::Execution, Party::Tool),
+            format!("what `{id}` read is not so"),
+        ),
+        (false, true) => (
+            (Guilty::Neither, Party::Person),
+            format!("the answer to `{id}` is wrong"),
+        ),
+        (false, false) => (
+            (Guilty::Plan, Party::Planner),
+            format!("what `{id}` computes is wrong"),
+        ),
+    };
+    possible(whom, Some(id), text)
+}
+
+pub(super) fn possible(
+    (guilty, party): (Guilty, Party),
+    step: Option<String>,
+    text: String,
+) -> PossibleCause {
+    PossibleCause {
+        guilty,
+        party,
+        step,
+        text,
+    }
+}
+
+/// What a person may type where a journal does not decide.
+pub(super) fn would_decide(story: &Story<'_>) -> Vec<String> {
+    vec![format!("provost why {} --against RIGHT_RUN", story.run())]
+}
+
+/// Slots that failed in passing and were not over: what they were waiting for, they blame.
+pub(super) fn unsettled(story: &Story<'_>) -> Vec<CauseFound> {
+    let mut last: std::collections::BTreeMap<&Slot, (u64, Class)> = Default::default();
+    for (seq, event) in story.numbered() {
+        match event {
+            Event::AttemptEnded(ended) if ended.class.is_transient() && ended.is_try() => {
+                last.insert(&ended.slot, (seq, ended.class));
+            }
+            Event::AttemptEnded(ended) => {
+                last.remove(&ended.slot);
+            }
+            Event::StepSettled {
+                slot,
+                status,
+                class,
+                ..
+            } => {
+                let over = *status != StepStatus::Failed || *class == Some(Class::Cancelled);
+                if over && *status == StepStatus::Succeeded {
+                    last.remove(slot);
+                }
+            }
+            _ => {}
+        }
+    }
+    let found = last
+        .into_iter()
+        .map(|(slot, (seq, class))| of_class(story, slot, class).at(slot).by(Some(seq)));
+    let decided = found.filter(|found| found.certainty != Certainty::Open);
+    decided.collect()
 }

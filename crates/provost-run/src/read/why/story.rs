@@ -2,21 +2,42 @@
 //!
 //! Owns look-ups over numbered events. Judges nothing.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
+use provost_plan::plan::read::plan_from_value;
+use provost_plan::plan::{Goal, Plan, StepKind};
 use serde_json::Value;
 
+use super::origin::answers;
+use super::witness::{KnownCalls, Witnesses};
 use crate::call::Slot;
-use crate::event::{Event, RunEnded, SkipReason, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, Event, RunEnded, SkipReason, StepStatus};
 use crate::outcome::Class;
 use crate::read::words::listed;
 use crate::state::{WaitKind, Waiting};
 
+/// Steps that make the same call before it counts as a loop.
+const LOOP_STEPS_MIN: usize = 3;
+
 /// A journal.
 pub(super) struct Story<'e> {
     events: &'e [(Event, i64)],
+    /// What it and others say of calls.
+    pub(super) evidence: KnownCalls<'e>,
+    /// The plans that passed the check, read once.
+    plans: OnceCell<BTreeMap<u64, Plan>>,
+}
+
+/// An attempt of a slot, as far as it is recorded.
+#[derive(Clone, Copy)]
+pub(super) struct Attempted<'e> {
+    pub(super) began: u64,
+    pub(super) at: i64,
+    pub(super) started: &'e AttemptStarted,
+    pub(super) ended: Option<(u64, &'e AttemptEnded)>,
 }
 
 /// The last status of a step of the current plan.
@@ -37,8 +58,108 @@ struct Callers<'e> {
 }
 
 impl<'e> Story<'e> {
-    pub(super) fn of(events: &'e [(Event, i64)]) -> Self {
-        Self { events }
+    pub(super) fn of(events: &'e [(Event, i64)], others: &'e Witnesses) -> Self {
+        Self {
+            events,
+            evidence: KnownCalls::of(events, others),
+            plans: OnceCell::new(),
+        }
+    }
+
+    /// The same journal up to before an event.
+    pub(super) fn before(&self, seq: u64) -> Self {
+        let most = usize::try_from(seq.saturating_sub(1)).unwrap_or(usize::MAX);
+        let events = self.events.get(..most).unwrap_or(self.events);
+        Self::of(events, self.evidence.others())
+    }
+
+    /// The number of the last answer of a person.
+    pub(super) fn last_answer(&self) -> Option<u64> {
+        let mut answers = self.numbered().rev();
+        let found = answers.find(|(_, event)| matches!(event, Event::QuestionAnswered { .. }));
+        found.map(|(seq, _)| seq)
+    }
+
+    /// Whether a step asks a person.
+    pub(super) fn is_question(&self, id: &str) -> bool {
+        let plan = self.plan_of(id);
+        let step = plan.and_then(|(_, plan, _)| plan.step(id));
+        step.is_some_and(|step| matches!(step.kind, StepKind::Question { .. }))
+    }
+
+    /// The id of the run.
+    pub(super) fn run(&self) -> &'e str {
+        match self.events.first() {
+            Some((Event::RunCreated(created), _)) => &created.run,
+            _ => "RUN",
+        }
+    }
+
+    /// The goal in force.
+    pub(super) fn goal(&self) -> Option<&'e Goal> {
+        self.numbered().rev().find_map(|(_, event)| match event {
+            Event::RunCreated(created) => Some(&created.goal),
+            Event::GoalInterpreted { goal, .. } | Event::GoalAmended { goal, .. } => Some(goal),
+            _ => None,
+        })
+    }
+
+    /// The answers that people gave to questions of a planner.
+    pub(super) fn answers_to_planner(&self) -> Vec<&'e Value> {
+        answers(self.events.iter().map(|(event, _)| event))
+    }
+
+    /// The last plan that passed the check and has this step.
+    pub(super) fn plan_of(&self, step: &str) -> Option<(u64, &Plan, &'e PlanRecord)> {
+        let mut known = self.plans();
+        let (seq, _, record) = known.rfind(|(_, _, record)| record.steps.contains_key(step))?;
+        Some((seq, self.read().get(&seq)?, record))
+    }
+
+    /// The last plan that passed the check.
+    pub(super) fn last_plan(&self) -> Option<(u64, &Plan, &'e PlanRecord)> {
+        let (seq, _, record) = self.plans().next_back()?;
+        Some((seq, self.read().get(&seq)?, record))
+    }
+
+    fn read(&self) -> &BTreeMap<u64, Plan> {
+        self.plans.get_or_init(|| {
+            let plans = self.plans();
+            let read = plans.filter_map(|(seq, document, _)| {
+                Some((seq, plan_from_value(document, "the plan").ok()?))
+            });
+            read.collect()
+        })
+    }
+
+    /// The last attempt of a slot at what its step is about.
+    pub(super) fn last_attempt(&self, slot: &Slot) -> Option<Attempted<'e>> {
+        let mut all = self.events.iter().enumerate().rev();
+        let (index, started, at) = all.find_map(|(index, (event, at))| match event {
+            Event::AttemptStarted(started)
+                if started.slot == *slot && !started.purpose.is_auxiliary() =>
+            {
+                Some((index, started, *at))
+            }
+            _ => None,
+        })?;
+        let after = self.events.get(index..).unwrap_or_default().iter();
+        let ended = after
+            .zip(index as u64 + 1..)
+            .find_map(|((event, _), seq)| match event {
+                Event::AttemptEnded(ended)
+                    if ended.slot == *slot && ended.attempt == started.attempt =>
+                {
+                    Some((seq, ended))
+                }
+                _ => None,
+            });
+        Some(Attempted {
+            began: index as u64 + 1,
+            at,
+            started,
+            ended,
+        })
     }
 
     /// Every event with its number.
@@ -189,6 +310,6 @@ impl<'e> Story<'e> {
             }
         }
         let Callers { steps, seqs } = calls.into_values().max_by_key(|c| c.steps.len())?;
-        (steps.len() >= super::failure::LOOP_STEPS_MIN).then(|| (listed(steps), seqs))
+        (steps.len() >= LOOP_STEPS_MIN).then(|| (listed(steps), seqs))
     }
 }

@@ -82,6 +82,7 @@ pub(super) fn given_up(event: &Event) -> Words {
         id,
         reason,
         goes_on,
+        ..
     } = event
     else {
         return Words::default();
@@ -177,7 +178,7 @@ pub(super) fn proposed(id: u64, reply: &PlanReply) -> Words {
             reply_of("asked").rest(format!(" {}", counted(questions.len(), "question")))
         }
         PlanReply::Decline(reason) => reply_of("declined").text(Some(reason)),
-        PlanReply::Failed(reason) => reply_of("failed").text(Some(reason)),
+        PlanReply::Failed { reason, .. } => reply_of("failed").text(Some(reason)),
     }
 }
 

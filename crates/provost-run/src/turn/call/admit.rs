@@ -8,7 +8,7 @@ use super::beside::gives_up;
 use super::settle::{settle_failed, step_and_operation};
 use crate::admission::{Denial, Stop, tool_of};
 use crate::call::Slot;
-use crate::event::{Event, Missing};
+use crate::event::{Event, LimitKind, LimitReached, Missing};
 use crate::machine::StepError;
 use crate::outcome::Class;
 use crate::turn::log::TurnLog;
@@ -53,6 +53,7 @@ pub(crate) fn put_off(log: &mut TurnLog<'_>, slot: &Slot, denial: Denial) -> Res
         Denial::Budget { because } => log.emit(Event::AdmissionRefused {
             slot: slot.clone(),
             limit: because,
+            reached: Some(LimitReached::in_words(LimitKind::Budget)),
         }),
     }
 }

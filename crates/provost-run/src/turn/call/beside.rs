@@ -20,7 +20,7 @@ use provost_plan::policy::{CallFacts, Decision, Verdict};
 use serde_json::Value;
 
 use super::admit::BREAKER_DEFERRALS_MAX;
-use super::limit::{added, known, limit_reached};
+use super::limit::{Reached, added, known, limit_reached};
 use super::origin::reads_accepted;
 use crate::admission::Denial;
 use crate::call::{Call, PREVIEW_ATTEMPT, Purpose, Slot};
@@ -44,8 +44,8 @@ pub(crate) struct AuxiliaryRead {
 
 /// Why a read does not begin.
 pub(crate) enum Hindrance {
-    /// A limit of the run, in words.
-    Limit(String),
+    /// A limit of the run.
+    Limit(Reached),
     /// It was not admitted beside what other runs do.
     Denied(Denial),
     /// The plan in force has no such read.
@@ -192,6 +192,8 @@ pub(crate) fn begin_read(
         tokens: (spend.tokens > 0).then_some(spend.tokens),
         values: known(&values),
         earlier: EarlierCalls::default(),
+        timeout_ms: None,
+        narrowed: false,
         slot,
     };
     Ok(match call_of_intent(log.basis(), &intent) {

@@ -14,6 +14,7 @@ use super::beside::{
     AuxiliaryRead, Hindrance, begin_read, brought, gives_up, holds, permitted, read_ended,
 };
 use super::dispatch::role_admits;
+use super::limit::not_admitted;
 use super::settle::{next_try, settle_failed, settle_succeeded};
 use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, Event};
@@ -61,7 +62,7 @@ pub(super) fn read_back(
     };
     match began {
         Ok(()) => Ok(()),
-        Err(Hindrance::Limit(limit)) => log.emit(Event::AdmissionRefused { slot, limit }),
+        Err(Hindrance::Limit(limit)) => not_admitted(log, slot, limit),
         Err(Hindrance::Denied(denial)) => match gives_up(log.state(), &slot, &denial) {
             Some(because) => unconfirmed(log, &slot, because),
             None => put_off(log, &slot, denial),

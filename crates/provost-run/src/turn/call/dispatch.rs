@@ -25,7 +25,7 @@ use super::dependency::{guard, need_for};
 use super::doubt::{is_reconciling, settle_in_doubt};
 use super::earlier::{Before, before, forbidden, look_up};
 use super::fresh::{is_wanted_still, put_off_all, start_fresh};
-use super::limit::{added, is_first, known, limit_reached};
+use super::limit::{added, is_first, known, limit_reached, not_admitted};
 use super::origin::{reads_accepted, values_from_goal};
 use super::poll::{in_time, polling_over};
 use super::settle::{may_repeat, settle_failed, settle_list};
@@ -506,7 +506,7 @@ pub(super) fn start(
     let first = is_first(log.state(), &slot);
     let values = added(log.state(), &slot, first, &operation, &args);
     if let Some(limit) = limit_reached(log.state(), first, &spend, &values) {
-        return log.emit(Event::AdmissionRefused { slot, limit });
+        return not_admitted(log, slot, limit);
     }
     if let Some(denial) = log.said().denials.get(&slot).cloned() {
         return match purpose.retaken_for() {
@@ -536,6 +536,8 @@ pub(super) fn start(
         tokens: (spend.tokens > 0).then_some(spend.tokens),
         values: known(&values),
         earlier: before.calls,
+        timeout_ms: None,
+        narrowed: false,
     };
     match call_of_intent(log.basis(), &intent) {
         Some(call) => log.begin(intent, call),

@@ -185,7 +185,7 @@ fn inquire(log: &mut TurnLog<'_>, slot: Slot, inquiry: AuxiliaryRead) -> Result<
     let reason = match begin_read(log, inquiry)? {
         Ok(()) => return Ok(()),
         Err(Hindrance::Denied(denial)) => return put_off_inquiry(log, slot, denial),
-        Err(Hindrance::Limit(limit)) => format!("no read may begin: {limit}"),
+        Err(Hindrance::Limit(limit)) => format!("no read may begin: {}", limit.words),
         Err(Hindrance::NotInPlan) => "the current plan has no such call".to_owned(),
     };
     log.emit(Event::ReconcileGivenUp { slot, reason })

@@ -12,7 +12,19 @@ use provost_plan::plan::Limits;
 use serde_json::Value;
 
 use crate::call::Slot;
+use crate::event::{Event, LimitKind, LimitReached};
+use crate::machine::StepError;
 use crate::state::State;
+use crate::turn::log::TurnLog;
+
+/// A limit that an attempt would pass.
+#[derive(Clone, Debug)]
+pub(crate) struct Reached {
+    /// Which, in words with its number.
+    pub(crate) words: String,
+    /// The same for a reader that is no person.
+    pub(crate) of: LimitReached,
+}
 
 /// Whether an attempt would be the first of a call.
 pub(super) fn is_first(state: &State, slot: &Slot) -> bool {
@@ -30,43 +42,53 @@ pub(super) fn limit_reached(
     first: bool,
     spend: &Spend,
     values: &Totals,
-) -> Option<String> {
+) -> Option<Reached> {
     let limits = state.limits_in_force();
-    if first && state.spend.calls >= limits.calls {
-        return Some(format!("its limit of {} calls is reached", limits.calls));
+    let (calls, attempts) = (state.spend.calls, state.spend.attempts);
+    if first && calls >= limits.calls {
+        return Some(Reached {
+            words: format!("its limit of {} calls is reached", limits.calls),
+            of: LimitReached::counted(LimitKind::Calls, calls, limits.calls),
+        });
     }
-    if state.spend.attempts >= limits.attempts {
-        return Some(format!(
-            "its limit of {} attempts is reached",
-            limits.attempts
-        ));
+    if attempts >= limits.attempts {
+        return Some(Reached {
+            words: format!("its limit of {} attempts is reached", limits.attempts),
+            of: LimitReached::counted(LimitKind::Attempts, attempts, limits.attempts),
+        });
     }
     let money = state.spend.money.checked_add(spend.money);
     if let Some(limit) = limits.money
         && money.is_none_or(|money| money > limit)
     {
-        return Some(format!(
+        let words = format!(
             "its limit of {limit} in money is reached: {} is reserved and this may cost {}",
             state.spend.money, spend.money
-        ));
+        );
+        let of = LimitReached::in_words(LimitKind::Money);
+        return Some(Reached { words, of });
     }
     let tokens = state.spend.tokens.checked_add(spend.tokens);
     if let Some(limit) = limits.tokens
         && tokens.is_none_or(|tokens| tokens > limit)
     {
-        return Some(format!(
+        let words = format!(
             "its limit of {limit} tokens is reached: {} are reserved and this may take {}",
             state.spend.tokens, spend.tokens
-        ));
+        );
+        let of = LimitReached::counted(LimitKind::Tokens, state.spend.tokens, limit);
+        return Some(Reached { words, of });
     }
-    if let Some(reached) = value_reached(state, &limits, values) {
-        return Some(reached);
+    if let Some(words) = value_reached(state, &limits, values) {
+        let of = LimitReached::in_words(LimitKind::Values);
+        return Some(Reached { words, of });
     }
-    let wall = i64::try_from(limits.wall_ms).unwrap_or(i64::MAX);
-    if state.spend.active_ms >= wall {
-        return Some(format!("its limit of {wall} ms of running is reached"));
-    }
-    None
+    let active = u64::try_from(state.spend.active_ms).unwrap_or(0);
+    let wall = limits.wall_ms;
+    (active >= wall).then(|| Reached {
+        words: format!("its limit of {wall} ms of running is reached"),
+        of: LimitReached::counted(LimitKind::Wall, active, wall),
+    })
 }
 
 /// The limit of a counted value that an attempt would pass. Where a call does not tell how much it
@@ -116,4 +138,17 @@ pub(super) fn known(values: &Totals) -> BTreeMap<String, Amount> {
     let each = values.iter();
     let known = each.filter_map(|(name, amount)| Some((name.clone(), (*amount)?)));
     known.filter(|(_, amount)| *amount > Amount::ZERO).collect()
+}
+
+/// Records that an attempt does not begin: nothing else begins either.
+pub(super) fn not_admitted(
+    log: &mut TurnLog<'_>,
+    slot: Slot,
+    reached: Reached,
+) -> Result<(), StepError> {
+    log.emit(Event::AdmissionRefused {
+        slot,
+        limit: reached.words,
+        reached: Some(reached.of),
+    })
 }

@@ -3,7 +3,7 @@
 //! INVARIANT: success is evaluated over outcomes, never over text; every claim carries what it
 //! cites.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
@@ -51,6 +51,7 @@ pub(crate) fn finish_if_over(log: &mut TurnLog<'_>) -> Result<Flow, StepError> {
             step: None,
             message: None,
             proven_by: proven_by(log.state(), &criteria),
+            proofs: proofs(log.state(), &criteria),
             criteria,
             answer,
         };
@@ -92,6 +93,24 @@ fn proven_by(state: &State, criteria: &BTreeMap<String, Proven>) -> BTreeMap<Str
     let mut by = state.proven_by();
     by.retain(|criterion, _| criteria.contains_key(criterion));
     by
+}
+
+/// The steps that the proofs of these criteria read.
+fn proofs(
+    state: &State,
+    criteria: &BTreeMap<String, Proven>,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let mut read: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let proofs = state
+        .plan()
+        .into_iter()
+        .flat_map(|plan| &plan.checked().plan().success);
+    for proof in proofs.filter(|proof| criteria.contains_key(&proof.criterion.value)) {
+        let named = steps_named(proof.check.references());
+        let known = read.entry(proof.criterion.value.clone()).or_default();
+        known.extend(named.into_keys());
+    }
+    read
 }
 
 fn answer_parts(at: Basis<'_>) -> Vec<AnswerPart> {
@@ -330,6 +349,7 @@ fn end_with(
             step,
             message: Some(message),
             proven_by: proven_by(log.state(), &criteria),
+            proofs: proofs(log.state(), &criteria),
             criteria,
             answer: Vec::new(),
         },

@@ -151,7 +151,9 @@ fn begin_preview(
     }
     let denial = match begin_read(log, reading)? {
         Ok(()) => return Ok(Ok(())),
-        Err(Hindrance::Limit(limit)) => return Ok(Err(format!("no read may begin: {limit}"))),
+        Err(Hindrance::Limit(limit)) => {
+            return Ok(Err(format!("no read may begin: {}", limit.words)));
+        }
         Err(Hindrance::NotInPlan) => {
             return Ok(Err("the current plan has no such call".to_owned()));
         }

@@ -5,7 +5,7 @@
 //! was taken stand in events. INVARIANT: no request leaves that might pass a limit.
 
 use provost_plan::money::Money;
-use provost_plan::plan::request::Why;
+use provost_plan::plan::request::{NoPlan, Why};
 
 use super::chain::give_up;
 use super::planning::{build_request, emit_request};
@@ -89,7 +89,7 @@ pub(crate) fn ask_planner_again(log: &mut TurnLog<'_>) -> Result<bool, StepError
         }
         Some(limit) => {
             let optional = why.as_ref().is_some_and(Why::is_optional);
-            give_up(log, why.as_ref(), &limit, optional)?;
+            give_up(log, why.as_ref(), (NoPlan::Limit, &limit), optional)?;
         }
     }
     Ok(true)

@@ -8,7 +8,7 @@ use provost_plan::check::CheckedPlan;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
 use provost_plan::limits::{ASKED_AGAIN_MAX, IDLE_REVISIONS_MAX};
-use provost_plan::plan::request::{FindingView, Why};
+use provost_plan::plan::request::{FindingView, NoPlan, Why};
 use serde_json::json;
 
 use super::budgeted::planner_limit;
@@ -31,17 +31,18 @@ const FINDINGS_SHOWN: usize = 3;
 pub(super) fn give_up(
     log: &mut TurnLog<'_>,
     why: Option<&Why>,
-    reason: &str,
+    (class, reason): (NoPlan, &str),
     optional: bool,
 ) -> Result<(), StepError> {
     if goes_to_next(log.state(), why) {
-        return hand_on(log, reason);
+        return hand_on(log, (class, reason));
     }
     let id = log.state().planning.requests + 1;
     emit_request(log, id, why.cloned(), false)?;
     log.emit(Event::PlanGivenUp {
         id,
         reason: reason.to_owned(),
+        class: Some(class),
         goes_on: goes_on_after(log.state(), why),
     })?;
     if log.state().in_force.plan.is_none() && !optional {
@@ -52,6 +53,10 @@ pub(super) fn give_up(
 
 /// The planner says that it has no plan, or no change.
 pub(super) fn declined(log: &mut TurnLog<'_>, id: u64, reason: &str) -> Result<(), StepError> {
+    let class = match &log.state().route.planner {
+        PlannerChoice::Interpreter { .. } => NoPlan::NoMatch,
+        _ => NoPlan::Declined,
+    };
     // Why not of a revision: that nothing better is known is an answer, and the plan in force
     // says what follows.
     let asked = log.state().planning.outstanding.as_ref();
@@ -61,27 +66,36 @@ pub(super) fn declined(log: &mut TurnLog<'_>, id: u64, reason: &str) -> Result<(
     // Why of another goal: the plan in force was not made for it.
     let stuck = refines || log.state().goals.unplanned.is_some();
     if (log.state().in_force.plan.is_none() || stuck) && goes_to_next(log.state(), why.as_ref()) {
-        return hand_on(log, reason);
+        return hand_on(log, (class, reason));
     }
-    without_plan(log, id, reason)
+    without_plan(log, id, (class, reason))
 }
 
 /// The planner gave no answer, or one that leads nowhere.
-pub(super) fn failed(log: &mut TurnLog<'_>, id: u64, reason: &str) -> Result<(), StepError> {
+pub(super) fn failed(
+    log: &mut TurnLog<'_>,
+    id: u64,
+    (class, reason): (NoPlan, &str),
+) -> Result<(), StepError> {
     let asked = log.state().planning.outstanding.as_ref();
     let why = asked.and_then(|request| request.why.clone());
     if goes_to_next(log.state(), why.as_ref()) {
-        return hand_on(log, reason);
+        return hand_on(log, (class, reason));
     }
-    without_plan(log, id, reason)
+    without_plan(log, id, (class, reason))
 }
 
-fn without_plan(log: &mut TurnLog<'_>, id: u64, reason: &str) -> Result<(), StepError> {
+fn without_plan(
+    log: &mut TurnLog<'_>,
+    id: u64,
+    (class, reason): (NoPlan, &str),
+) -> Result<(), StepError> {
     let asked = log.state().planning.outstanding.as_ref();
     let why = asked.and_then(|request| request.why.clone());
     log.emit(Event::PlanGivenUp {
         id,
         reason: reason.to_owned(),
+        class: Some(class),
         goes_on: goes_on_after(log.state(), why.as_ref()),
     })?;
     if log.state().in_force.plan.is_none() {
@@ -116,7 +130,7 @@ fn goes_to_next(state: &State, why: Option<&Why>) -> bool {
     amended || !why.is_some_and(Why::is_optional) && state.has_chain()
 }
 
-fn hand_on(log: &mut TurnLog<'_>, reason: &str) -> Result<(), StepError> {
+fn hand_on(log: &mut TurnLog<'_>, (class, reason): (NoPlan, &str)) -> Result<(), StepError> {
     let fallback = log.state().route.chain.fallback.clone();
     // Why only then: a playbook does not revise what another planner made.
     let playbook = fallback.filter(|_| log.state().in_force.plan.is_none());
@@ -128,6 +142,7 @@ fn hand_on(log: &mut TurnLog<'_>, reason: &str) -> Result<(), StepError> {
     log.emit(Event::PlanHandedOn {
         id: log.state().planning.requests,
         reason: reason.to_owned(),
+        class: Some(class),
         to,
     })
 }

@@ -8,7 +8,7 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::fix::{Repair, mend_errors};
 use provost_plan::plan::read::read_plan_once;
-use provost_plan::plan::request::{FindingView, PlanReply, Why};
+use provost_plan::plan::request::{FindingView, NoPlan, PlanReply, Why};
 use provost_plan::source::Source;
 
 use super::chain::{failed, give_up, leads_back};
@@ -50,7 +50,7 @@ pub(super) fn judge(
         control: control.join(&shown),
     };
     if !may_check(log.basis(), &text)? {
-        return failed(log, id, UNCHECKED).map(|()| PlanChange::None);
+        return failed(log, id, (NoPlan::Limit, UNCHECKED)).map(|()| PlanChange::None);
     }
     let mut source = Source::new(name, text);
     let (mut plan, mut diagnostics) = compiled(log.basis(), &source, &origin);
@@ -72,7 +72,7 @@ pub(super) fn judge(
         return refuse(log, id, FindingView::all(&diagnostics, &source)).map(|()| PlanChange::None);
     }
     if let Some(reason) = leads_back(log.state(), &checked) {
-        return failed(log, id, &reason).map(|()| PlanChange::None);
+        return failed(log, id, (NoPlan::Repeated, &reason)).map(|()| PlanChange::None);
     }
     let findings = views(&diagnostics);
     let plan = AdmissiblePlan {
@@ -184,6 +184,11 @@ pub(super) fn refuse(
     log.emit(Event::PlanRefused { id, findings })?;
     let spent = log.state().planning.refused >= log.state().head.limits.proposals;
     if same || back || spent {
+        let class = if same || back {
+            NoPlan::Repeated
+        } else {
+            NoPlan::Limit
+        };
         let reason = if same {
             "the planner proposed the same inadmissible plan again".to_owned()
         } else if back {
@@ -198,7 +203,7 @@ pub(super) fn refuse(
         return give_up(
             log,
             why.as_ref(),
-            &reason,
+            (class, &reason),
             why.as_ref().is_some_and(Why::is_optional),
         );
     }

@@ -9,8 +9,8 @@ use provost_plan::catalog::Operation;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::expr::{Root, Segment};
 use provost_plan::plan::request::{
-    EnvelopeView, FindingView, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage, RequestKind,
-    RoleView, ToolSignature, Why,
+    EnvelopeView, FindingView, NoPlan, PlanReply, PlanRequest, PlannerQuestion, PlannerUsage,
+    RequestKind, RoleView, ToolSignature, Why,
 };
 use provost_plan::plan::{Goal, Step, ranking};
 
@@ -60,14 +60,14 @@ pub(crate) fn request_plan(log: &mut TurnLog<'_>) -> Result<(), StepError> {
             "the plan was revised {} times",
             log.state().head.limits.revisions
         );
-        return give_up(log, why.as_ref(), &reason, optional);
+        return give_up(log, why.as_ref(), (NoPlan::Limit, &reason), optional);
     }
     if let Some(reason) = leads_nowhere(log.state(), why.as_ref()) {
-        return give_up(log, why.as_ref(), &reason, optional);
+        return give_up(log, why.as_ref(), (NoPlan::Repeated, &reason), optional);
     }
     let limit = planner_limit(log.basis(), why.as_ref());
     if let Some(limit) = limit.or_else(|| no_shared_budget(log.basis())) {
-        return give_up(log, why.as_ref(), &limit, optional);
+        return give_up(log, why.as_ref(), (NoPlan::Limit, &limit), optional);
     }
     let id = log.state().planning.requests + 1;
     emit_request(log, id, why, true)
@@ -140,7 +140,7 @@ pub(crate) fn planned(
             refuse(log, id, findings)?;
         }
         PlanReply::Decline(reason) => declined(log, id, &reason)?,
-        PlanReply::Failed(reason) => failed(log, id, &reason)?,
+        PlanReply::Failed { class, reason } => failed(log, id, (class, &reason))?,
         PlanReply::Interpreted { goal, playbook, by } => {
             interpreted(log, id, goal, playbook, by)?;
         }

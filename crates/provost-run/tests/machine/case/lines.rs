@@ -109,7 +109,7 @@ pub fn line(event: &Event) -> String {
         Event::ListEvaluated { step, items, .. } => format!("{kind} {step} of {}", items.len()),
         Event::StepSkipped { slot, because } => format!("{kind} {slot} {because:?}"),
         Event::StepBlocked { step, on } => format!("{kind} {step} on {on}"),
-        Event::AdmissionRefused { slot, limit } => format!("{kind} {slot}: {limit}"),
+        Event::AdmissionRefused { slot, limit, .. } => format!("{kind} {slot}: {limit}"),
         Event::AttemptStarted(a) => {
             let approved = if a.approval.is_some() {
                 " approved"

@@ -327,7 +327,7 @@ impl SqlStatement {
             StatementText::Adhoc => Fault::no_effect(Class::InvalidArguments, message),
             StatementText::Query(_) | StatementText::Execute(_) => {
                 let message = format!("the statement of `{operation}` does not work: {message}");
-                Fault::no_effect(Class::ToolBug, message)
+                Fault::no_effect(Class::Misdeclared, message)
             }
         }
     }

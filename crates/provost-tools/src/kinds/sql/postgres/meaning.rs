@@ -81,7 +81,7 @@ fn plain(tool: &str, db: &DbError) -> Fault {
             "22" => (Class::InvalidArguments, refuses()),
             "23" | "27" | "44" | "P0" => (Class::Conflict, refuses()),
             "28" => (Class::PermissionDenied, refuses()),
-            "42" | "0A" | "25" => (Class::ToolBug, refuses()),
+            "42" | "0A" | "25" => (Class::Misdeclared, refuses()),
             _ => {
                 let text = format!("the database of the tool `{tool}` cannot do it now: {message}");
                 (Class::Unavailable, text)

@@ -12,8 +12,12 @@ use std::time::{Duration, Instant};
 use provost_run::event::Event;
 use provost_run::facts::RunFacts;
 use sim::repeats::{BEGUN_FORBIDDEN, BEGUN_UNSHOWN, CARD_SILENT, Looks};
+use sim::rng;
 use sim::table;
+use sim::verdicts;
 use sim::worlds::{self, History};
+
+mod judged;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()

@@ -1,0 +1,166 @@
+//! Faults that other calls of a tool tell, and two faults at once.
+//!
+//! Owns the runs that witness: one call each, before the run that is judged. INVARIANT: a witness
+//! is answered honestly.
+
+use provost_run::event::{AskMode, Event};
+use provost_run::outcome::{Class, Landing};
+use provost_run::read::why::{Guilty, Party};
+use serde_json::{Value, json};
+
+use super::plant::{ALWAYS, Planted, Planter, by_tool, planted, playbook, truth};
+use super::stage::{BEGIN_MS, Fault, Journal, Turn, World, play};
+use super::template::Slip;
+use super::{Case, Stratum, succeeded};
+
+impl Planter {
+    /// What other calls tell.
+    pub(super) fn witnessed(&self, cases: &mut Vec<Case>) -> Result<(), String> {
+        use Guilty::{Neither, Plan};
+        use Stratum::Witness;
+        let mut any_other = Vec::new();
+        for step in self.template.reads.iter().chain(self.template.writes) {
+            let Some((operation, args)) = self.call_of(step) else {
+                continue;
+            };
+            let same = vec![self.probe(&operation, &args, 0)?];
+            let other = vec![self.probe(&operation, &self.other(&args), 0)?];
+            any_other.extend(other.clone());
+            let right = || self.journal.clone();
+            let changed = Fault::Fails(step, Class::InvalidArguments, Landing::None, ALWAYS);
+            let what = planted("tool_changed", Witness, by_tool(step));
+            self.add_beside(cases, what, &self.with(changed), (same.clone(), right()))?;
+            if self.template.reads.contains(step) && operation != "desk.list" {
+                let gone = self.with(Fault::Lies(step, World::new()));
+                let what = planted("gone", Witness, by_tool(step));
+                self.add_beside(cases, what, &gone, (same, right()))?;
+                let slow = vec![self.probe(&operation, &self.other(&args), 300)?];
+                let slowly = play(&self.with(Fault::Slow(step, 300)))?;
+                let what = truth(Plan, Party::Planner, Some(step));
+                let what = planted("too_little_time", Witness, what);
+                self.add_beside(cases, what, &self.narrowed(step)?, (slow, slowly))?;
+            }
+            for slip in self.template.slips {
+                let (fault, from, to) = match *slip {
+                    Slip::Names(at, from, to) if at == *step => ("names_nothing", from, to),
+                    Slip::Refused(at, from, to) if at == *step && self.template.name == "memo" => {
+                        ("bad_arguments", from, to)
+                    }
+                    _ => continue,
+                };
+                let what = planted(fault, Witness, truth(Plan, Party::Planner, Some(step)));
+                let stage = self.written(from, to)?;
+                self.add_beside(cases, what, &stage, (other.clone(), right()))?;
+            }
+        }
+        self.given(cases, Witness, &any_other)?;
+        if self.template.name == "fresh" {
+            let moved = Fault::WorldMoves("left", self.closed());
+            let what = planted("world", Witness, truth(Neither, Party::World, None));
+            self.add(cases, what, &self.with(moved))?;
+        }
+        Ok(())
+    }
+
+    /// The operation and arguments of a step in the run without a fault.
+    fn call_of(&self, step: &str) -> Option<(String, Value)> {
+        self.journal.iter().find_map(|(event, _)| match event {
+            Event::AttemptStarted(started)
+                if started.slot.step == step && !started.purpose.is_auxiliary() =>
+            {
+                Some((started.operation.clone(), started.args.clone()))
+            }
+            _ => None,
+        })
+    }
+
+    /// The same arguments about another record.
+    fn other(&self, args: &Value) -> Value {
+        let (one, two) = (self.fill("{A}"), self.fill("{B}"));
+        let mut args = args.clone();
+        for value in args
+            .as_object_mut()
+            .into_iter()
+            .flat_map(|map| map.values_mut())
+        {
+            let text = value.as_str().map(str::to_owned).unwrap_or_default();
+            if value.is_number() {
+                *value = json!(1);
+            } else if text == one {
+                *value = json!(two);
+            } else if text == two {
+                *value = json!(one);
+            } else if text == self.fill("{P}") {
+                *value = json!("FAR");
+            } else if text == "oncall" {
+                *value = json!("desk");
+            }
+        }
+        args
+    }
+
+    /// A run of one step that makes this call, which takes so long.
+    fn probe(&self, operation: &str, args: &Value, takes: i64) -> Result<Journal, String> {
+        let mut stage = self.right.clone();
+        stage.faults.clear();
+        stage.begins = BEGIN_MS - 600_000;
+        stage.ask = AskMode::Step;
+        stage.planner = playbook();
+        let plan = format!(
+            "schema: provost/plan/v1\nsuccess:\n  - {{ for: goal, check: '${{ \
+             steps.probe.status == \"succeeded\" }}' }}\nsteps:\n  - {{ id: probe, tool: \
+             {operation}, args: {args}, accept: ['${{ size(string(output)) > 0 }}'] }}\nanswer: \
+             seen\n"
+        );
+        let plan = match operation.ends_with(".note") || operation.ends_with(".refund") {
+            true => plan.replace("size(string(output)) > 0", "output.done"),
+            false => plan,
+        };
+        let plan = plan.replace(", accept: ['${ size(string(output)) > 0 }']", "");
+        stage.turns = vec![Turn::Plan(plan, Vec::new())];
+        if takes > 0 {
+            stage.faults.push(Fault::Slow("probe", takes));
+        }
+        let journal = play(&stage)?;
+        match succeeded(&journal) {
+            true => Ok(journal),
+            false => Err(format!(
+                "{}: the probe of {operation} {args} fails",
+                self.template.name
+            )),
+        }
+    }
+
+    /// Two things that go wrong at once, in steps that do not wait for each other.
+    pub(super) fn pairs(&self, cases: &mut Vec<Case>) -> Result<(), String> {
+        let ["one", "two"] = self.template.reads else {
+            return Ok(());
+        };
+        let kinds = [
+            (Class::PermissionDenied, Party::Operator),
+            (Class::Misdeclared, Party::Operator),
+            (Class::ToolBug, Party::Host),
+            (Class::Partial, Party::Tool),
+            (Class::OutputInvalid, Party::Tool),
+        ];
+        for (first, of_first) in kinds {
+            for (second, of_second) in kinds {
+                let mut stage = self.with(Fault::Fails("one", first, Landing::None, ALWAYS));
+                stage
+                    .faults
+                    .push(Fault::Fails("two", second, Landing::None, ALWAYS));
+                let truths = vec![
+                    truth(Guilty::Execution, of_first, Some("one")),
+                    truth(Guilty::Execution, of_second, Some("two")),
+                ];
+                let what = Planted {
+                    fault: "two_causes",
+                    stratum: Stratum::Journal,
+                    truths,
+                };
+                self.add(cases, what, &stage)?;
+            }
+        }
+        Ok(())
+    }
+}
