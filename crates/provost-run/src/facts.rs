@@ -1,8 +1,8 @@
 //! The facts of a run: counts of its planning and of its execution, each a formula over events.
 //!
-//! Owns the formulas, which docs/reference/metrics.md spells out. Two families, never mixed: nothing
-//! that a tool, a person or a limit did is in the first. INVARIANT: every figure is a count over one
-//! journal, so a second reader gets the same; many runs are the sums of numerators and denominators.
+//! Owns the formulas, which docs/reference/metrics.md spells out. Two families, never mixed:
+//! nothing that a tool, a person or a limit did is in the first. INVARIANT: every figure is a count
+//! over one journal, so a second reader gets the same; many runs are sums of both numbers.
 
 use std::collections::BTreeMap;
 

@@ -7,6 +7,7 @@
 
 mod compare;
 #[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::disallowed_macros, reason = "tests")]
 mod coverage;
 mod draws;
 mod interval;

@@ -258,6 +258,7 @@ fn is_below(base: &Path, path: &str) -> bool {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

@@ -195,7 +195,10 @@ fn scratch_dir() -> Result<PathBuf, CaseError> {
     let name = name.map_err(|error| CaseError::NotWritable(error.to_string()))?;
     let dir = std::env::temp_dir().join(format!("provost-case-{name}"));
     let failed = |error| CaseError::NotWritable(format!("{}: {error}", dir.display()));
-    std::fs::create_dir_all(&dir).map_err(failed)?;
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&dir).map_err(failed)?;
     Ok(dir)
 }
 
@@ -210,8 +213,8 @@ fn description(history: &History, people: &[Value], expects: CaseExpects) -> Str
     let goal = &state.goals.goal.text;
     let last = history.events.last().map_or(0, |(_, at)| *at);
     let mut text = format!(
-        "# Made by `provost case from` of run {}. Correct what it is to expect: `expect` holds what\n\
-         # happened, and nobody says that it was right.\n\
+        "# Made of run {}. `expect` holds what happened: correct it, since nobody says that it\n\
+         # was right.\n\
          schema: {CASE_SCHEMA}\n\
          run: {}\n\
          recorded_at: {last}\n\

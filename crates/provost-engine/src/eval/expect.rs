@@ -59,9 +59,14 @@ impl Expect {
             });
             put("plan.first_time", fault);
         }
-        if let (Some(most), found) = (self.money_max, facts.metrics.planner_cost) {
-            let fault = found.filter(|found| *found > most);
-            let fault = fault.map(|found| format!("it cost {found}, more than {most}"));
+        if let Some(most) = self.money_max {
+            let tokens = facts.metrics.planner_tokens_in + facts.metrics.planner_tokens_out;
+            let fault = match facts.metrics.planner_cost {
+                Some(found) if found > most => Some(format!("it cost {found}, more than {most}")),
+                // Why no pass: what has no price is not free.
+                None if tokens > 0 => Some("what planning cost has no price".to_owned()),
+                Some(_) | None => None,
+            };
             put("cost.money", fault);
         }
         if let Some(wanted) = &self.guilty {
@@ -216,6 +221,7 @@ fn shown(call: &MadeCall) -> String {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 mod tests {
     use serde_json::json;
 

@@ -95,6 +95,12 @@ fn share(found: Option<f64>, least: f64) -> (bool, String) {
 }
 
 fn cost_per_success(planner: &PlannerReport, most: Money) -> (bool, String) {
+    let metrics = planner.cases.iter().flat_map(|case| &case.repeats);
+    let mut metrics = metrics.filter_map(|one| one.metrics.as_ref());
+    let is_unpriced = metrics.any(|one| one.planner_cost.is_none() && one.planner_tokens_in > 0);
+    if is_unpriced {
+        return (false, "what planning cost has no price".to_owned());
+    }
     let Some(cost) = planner.cost else {
         return (true, "nothing was paid for".to_owned());
     };

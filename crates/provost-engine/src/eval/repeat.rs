@@ -143,13 +143,18 @@ impl Repeat<'_> {
             planner: self.planner,
             command: self.command(&places)?,
         };
-        scratch::configure(&root, &settings)?;
+        let secrets = scratch::configure(&root, &settings)?;
         let double = match argv.as_slice() {
             [] => None,
             argv => Some(Double::start(argv, self.set_dir, port).await?),
         };
         let doubles = urls.into_iter().map(|(tool, _)| (tool, port)).collect();
-        self.drive_over(&root, &doubles, double, report).await
+        let ran = self.drive_over(&root, &doubles, double, report).await;
+        // Why: the copy stays beside the report, which somebody may pass on.
+        for secret in secrets {
+            scratch::take_out(&secret)?;
+        }
+        ran
     }
 
     /// The words of the planner's command, with the places of this repeat filled in.

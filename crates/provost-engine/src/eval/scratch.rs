@@ -7,7 +7,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toml::{Table, Value as TomlValue};
@@ -159,17 +159,19 @@ fn copy_schema(root: &Path, to: &Path, name: &str) -> Result<(), String> {
     fs::copy(&source, &target).map(|_| ()).map_err(failed)
 }
 
-/// Rewrites `provost.toml` of the copy at `root`.
+/// Rewrites `provost.toml` of the copy at `root`, and takes the files of secrets out of it that
+/// nothing needs there; the others, which are taken out once the repeat is over.
 ///
 /// # Errors
 /// In words for people.
-pub(super) fn configure(root: &Path, settings: &Settings<'_>) -> Result<(), String> {
+pub(super) fn configure(root: &Path, settings: &Settings<'_>) -> Result<Vec<PathBuf>, String> {
     let path = root.join(CONFIG_FILE);
     let failed = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = fs::read_to_string(&path).map_err(|error| failed(&error))?;
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| failed(&error))?;
+    let named = secret_files(root, &table);
     for name in ["audit", "notify", "network"] {
         table.remove(name);
     }
@@ -202,14 +204,36 @@ pub(super) fn configure(root: &Path, settings: &Settings<'_>) -> Result<(), Stri
     }
     let text = toml::to_string(&table).map_err(|error| failed(&error))?;
     fs::write(&path, text).map_err(|error| failed(&error))?;
-    let lock = root.join(LOCK_FILE);
+    let needed = secret_files(root, &table);
+    for secret in named.iter().filter(|secret| !needed.contains(secret)) {
+        take_out(secret)?;
+    }
     // Why: it pins tools as they are, and the doubles stand elsewhere.
-    match fs::remove_file(&lock) {
+    take_out(&root.join(LOCK_FILE))?;
+    Ok(needed)
+}
+
+/// Removes a file of the copy, if it is there.
+///
+/// # Errors
+/// In words for people.
+pub(super) fn take_out(path: &Path) -> Result<(), String> {
+    match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(format!("{}: {error}", lock.display()))
+            Err(format!("{}: {error}", path.display()))
         }
         _ => Ok(()),
     }
+}
+
+/// The files of the copy at `root` that hold secrets, as the settings name them.
+fn secret_files(root: &Path, table: &Table) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    texts(&TomlValue::Table(table.clone()), &mut found);
+    let named = found.iter().filter_map(|text| text.strip_prefix("file:"));
+    // Why only below: the others were not copied.
+    let below = named.map(Path::new).filter(|path| path.is_relative());
+    below.map(|path| root.join(path)).collect()
 }
 
 fn to_toml(value: &Value) -> Result<TomlValue, String> {

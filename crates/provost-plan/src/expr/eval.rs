@@ -172,8 +172,8 @@ impl<'v> Evaluator<'v> {
     fn root(&self, root: &Root) -> Evaluated<'v> {
         let found = match root {
             Root::Step(id) => self.scope.steps.get(id.as_str()),
-            // Why unknown ones too: the check knows the roots of plans, and refuses any other; a grader
-            // of an eval has roots of its own.
+            // Why unknown ones too: the check refuses them in plans, and a grader of an eval has
+            // roots of its own.
             _ => self.scope.roots.get(root.name()),
         };
         found

@@ -41,6 +41,7 @@ pub fn pass_hat_k(cases: &[Repeats], k: u64) -> Option<f64> {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

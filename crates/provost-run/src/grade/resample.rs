@@ -141,8 +141,8 @@ pub fn sign_flips(differences: &[f64], draws: u64, seed: u64) -> SignTest {
     }
 }
 
-/// The share of all ways to flip whose sum is at least as far from 0 as `seen`. From each way to the
-/// next one sign changes (Gray's code), so that a million ways are a million additions.
+/// The share of all ways to flip whose sum is at least as far from 0 as `seen`. From each way to
+/// the next one sign changes (Gray's code), so that a million ways are a million additions.
 fn extreme_ways(differences: &[f64], seen: f64) -> f64 {
     let ways = 1_u64 << differences.len();
     let mut signed = differences.to_vec();
@@ -166,6 +166,7 @@ fn flipped(differences: &[f64], way: u64) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use super::*;
 

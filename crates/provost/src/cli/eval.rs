@@ -197,7 +197,11 @@ impl KeptDir {
             Some(dir) => dir.join("repeats"),
             None => std::env::temp_dir().join(format!("provost-eval-{}", std::process::id())),
         };
-        std::fs::create_dir_all(&path).map_err(|error| {
+        let mut builder = std::fs::DirBuilder::new();
+        // Why only that of a report may be there: what somebody else made is not ours to fill.
+        builder.recursive(report.is_some());
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).map_err(|error| {
             let reason = crate::document::reason(&error);
             Failure::usage(format!("{} cannot be written: {reason}", path.display()))
         })?;

@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use sim::canary;
+
+use crate::stage::Stage;
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples")
@@ -175,6 +178,29 @@ fn a_service_that_has_no_double_is_not_reached() {
             run.wait().unwrap();
             assert!(connected, "the control connects");
         });
+}
+
+#[test]
+fn no_secret_of_a_workspace_stands_beside_the_report() {
+    // Every tool of the stage sends a token out of a file of the workspace.
+    let stage = Stage::of("refund", false);
+    let case = format!("{WORLD}    expect: {{ status: succeeded }}\n");
+    let set = Set::of(&case);
+    let path = set.dir.path().join("set.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let refund = examples().canonicalize().unwrap().join("refund");
+    let staged = stage.path().to_str().unwrap();
+    std::fs::write(&path, text.replace(refund.to_str().unwrap(), staged)).unwrap();
+    let (code, text) = set.run();
+    assert_eq!(code, 0, "{text}");
+    let copy = set.dir.path().join("out/repeats/workspace/one/1/workspace");
+    assert!(copy.join("provost.toml").is_file());
+    assert!(!copy.join(canary::TOKEN_FILE).exists());
+    assert!(
+        stage.path().join(canary::TOKEN_FILE).exists(),
+        "the control"
+    );
+    assert_eq!(canary::leaks_below(&set.dir.path().join("out")), [""; 0]);
 }
 
 #[test]

@@ -42,12 +42,8 @@ pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseErro
             Event::ApprovalRejected {
                 card, by, reason, ..
             } => {
-                let mut rule = on_card(cards.get(card).map(|card| &card.subject), "no");
-                if let Value::Object(rule) = &mut rule {
-                    rule.insert("reason".to_owned(), json!(reason));
-                    rule.insert("by".to_owned(), json!([by]));
-                }
-                said.push(rule);
+                let subject = cards.get(card).map(|card| &card.subject);
+                said.push(rejected(subject, by, reason));
             }
             Event::QuestionAnswered {
                 question,
@@ -55,13 +51,7 @@ pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseErro
                 by,
                 ..
             } => {
-                let name = match questions.get(question) {
-                    Some(QuestionPurpose::Step { step } | QuestionPurpose::Escalation { step }) => {
-                        step.clone()
-                    }
-                    Some(QuestionPurpose::Planner { id, .. }) => id.clone(),
-                    Some(QuestionPurpose::Review { .. }) | None => "review".to_owned(),
-                };
+                let name = name_of(questions.get(question).copied());
                 said.push(json!({ "question": name, "answer": value, "by": [by] }));
             }
             Event::DoubtSettled {
@@ -93,6 +83,15 @@ pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseErro
     Ok(said)
 }
 
+/// What a rule calls a question.
+fn name_of(purpose: Option<&QuestionPurpose>) -> String {
+    match purpose {
+        Some(QuestionPurpose::Step { step } | QuestionPurpose::Escalation { step }) => step.clone(),
+        Some(QuestionPurpose::Planner { id, .. }) => id.clone(),
+        Some(QuestionPurpose::Review { .. }) | None => "review".to_owned(),
+    }
+}
+
 /// Why only playbooks: of others the proposals would have to be kept, which is not done.
 fn hold_planner(planner: &PlannerChoice) -> Result<(), CaseError> {
     match planner {
@@ -102,6 +101,15 @@ fn hold_planner(planner: &PlannerChoice) -> Result<(), CaseError> {
             other.author()
         ))),
     }
+}
+
+fn rejected(subject: Option<&CardSubject>, by: &str, reason: &str) -> Value {
+    let mut rule = on_card(subject, "no");
+    if let Value::Object(rule) = &mut rule {
+        rule.insert("reason".to_owned(), json!(reason));
+        rule.insert("by".to_owned(), json!([by]));
+    }
+    rule
 }
 
 fn on_card(subject: Option<&CardSubject>, say: &str) -> Value {
