@@ -212,6 +212,7 @@ fn copies(dir: &Path) -> Vec<String> {
 
 #[test]
 fn a_journal_of_the_first_format_is_read_and_brought_up() {
+    use std::os::unix::fs::PermissionsExt as _;
     let dir = tempfile::tempdir().unwrap();
     format_1(dir.path());
     let read = Store::open_read_only(dir.path()).unwrap();
