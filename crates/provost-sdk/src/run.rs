@@ -136,9 +136,15 @@ impl Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        if self.session.take().is_some() {
-            // Why not waited for: it is queued now, before whatever this program asks for next.
-            drop(self.engine.store().release(&self.id));
+        if let Some(session) = self.session.take() {
+            let released = self.engine.store().release(&self.id);
+            // Why waited for, and before the session goes: whoever takes the run up next in this
+            // process would be the owner already, until the release takes that away. Why by a
+            // thread: one that belongs to a runtime must not block.
+            let waiting = std::thread::Builder::new().spawn(move || released.wait());
+            // Why ignored: a journal that cannot be written ends the claims of the process too.
+            let _ = waiting.map(std::thread::JoinHandle::join);
+            drop(session);
         }
     }
 }

@@ -12,11 +12,12 @@ use serde_json::Value;
 #[derive(Clone, Debug)]
 pub struct Card {
     pub(crate) digest: Digest,
-    card: MachineCard,
+    card: Box<MachineCard>,
 }
 
 impl Card {
     pub(crate) fn new((digest, card): (Digest, MachineCard)) -> Self {
+        let card = Box::new(card);
         Self { digest, card }
     }
 

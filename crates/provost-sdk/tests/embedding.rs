@@ -1,10 +1,5 @@
 //! Programs that embed provost: what they are asked, what an error of a tool means, letting go.
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "tests"
-)]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -124,7 +119,7 @@ async fn what_recognises_repetitions_is_tried_again_under_its_key() {
     assert_eq!(end, "succeeded");
     let keys = keys.lock().unwrap();
     assert!(
-        matches!(&keys[..], [one, two] if one == two && !one.is_empty()),
+        matches!(keys.as_slice(), [one, two] if one == two && !one.is_empty()),
         "{keys:?}"
     );
 }
@@ -191,7 +186,7 @@ async fn a_question_is_answered() {
     let (end, asked) = driven(&ws(own(Effect::Read, Comes::Well, &calls)), &plan(steps)).await;
     assert_eq!(
         (end.as_str(), asked.as_slice()),
-        ("succeeded", &["What?".to_owned()][..])
+        ("succeeded", ["What?".to_owned()].as_slice())
     );
 }
 
@@ -205,9 +200,14 @@ async fn a_run_that_is_dropped_is_let_go_of() {
     assert!(ws.runs().unfinished().await.unwrap().is_empty());
     let id = run.id().to_owned();
     drop(run);
-    let mut again = ws.runs().unfinished().await.unwrap();
-    let mut run = again.pop().unwrap();
-    assert_eq!(run.id(), id);
+    // Why often: whoever took it up before the release arrived lost it again.
+    for _ in 0..20 {
+        let mut again = ws.runs().unfinished().await.unwrap();
+        let mut run = again.pop().unwrap();
+        assert_eq!(run.id(), id);
+        assert!(matches!(run.next().await.unwrap(), Next::Approval(_)));
+    }
+    let mut run = ws.runs().unfinished().await.unwrap().pop().unwrap();
     let Next::Approval(card) = run.next().await.unwrap() else {
         panic!("it forgot what it waits for");
     };
