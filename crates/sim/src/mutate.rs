@@ -27,8 +27,9 @@
 //!   seeded worlds, the mutant fails or leaves a criterion unmet where the plan does not, or if
 //!   the calls that are no reads are not the same. A *guard* is a condition that protects a read
 //!   of what may be absent.
-//! - A condition or an assertion that protects no read (whether to page at all) is removed too, and **counted
-//!   beside**: a plan that pages always is a plan, nothing in it says that it was meant otherwise.
+//! - A condition or an assertion that protects no read (whether to page at all) is removed too, and
+//!   **counted beside**: a plan that pages always is a plan, nothing in it says that it was meant
+//!   otherwise.
 //!
 //! The setting: the default policy, whatever a file brings; an author who has seen untrusted text,
 //! and a goal that names the literals of the plan and has a criterion for each effect.

@@ -486,13 +486,10 @@ fn of_step<'p>(
             let was = was.and_then(|was| was.get(&**name));
             (name.to_string(), with_before(label, was))
         };
-        let mut labelled: BTreeMap<String, Label> = args.entries().iter().map(of).collect();
         // Why: what the undone step left out of its `undo` was left out by its label.
-        for (name, label) in undoing.and(was).into_iter().flatten() {
-            labelled
-                .entry(name.clone())
-                .or_insert_with(|| label.clone());
-        }
+        let left_out = undoing.and(was).cloned().unwrap_or_default();
+        let sent = args.entries().iter().map(of);
+        let labelled: BTreeMap<String, Label> = left_out.into_iter().chain(sent).collect();
         if role == CallRole::Own {
             // Why here: what proves it and what takes it back read its output, in which a secret
             // may stand that it was given.

@@ -373,7 +373,9 @@ fn place(setting: &Setting<'_>, code: &str, span: Span) -> String {
             if step.needs.iter().any(|need| holds(need.span, span)) {
                 return format!("{place}.needs");
             }
-            spot(setting, span).unwrap_or(place)
+            // A term of `when` about an item is a part of the list.
+            let list = step.for_each.as_ref().map(|_| format!("{place}.for_each"));
+            spot(setting, span).or(list).unwrap_or(place)
         }
         _ => place,
     }

@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_plan::catalog::{Effect, Operation};
 use provost_plan::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
 use provost_plan::expr::{ArgTree, Part, Root, Template};
-use provost_plan::plan::{CallRole, Step, StepKind};
+use provost_plan::plan::{Step, StepKind};
 use serde_json::Value;
 
 use super::{Answers, Setting, Tag, Trust, place_of, refs, schemas};
 
+mod calls;
 mod kept;
 
 /// The label of what decides that each step runs, by the step's number.
@@ -31,27 +31,21 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
         if control.trust == Trust::Text && step.assertion().is_none() {
             answers.find("F402", place.clone());
         }
-        let args = match &step.kind {
-            StepKind::Tool { args, .. } => args,
-            StepKind::Question { text, answer, .. } => {
-                if flow.template(text).secret {
-                    answers.find("F403", place.clone());
-                }
-                if let Some(default) = step.default_answer() {
-                    if !is_answer(answer.value(), &default.value) {
-                        answers.find("T212", place.clone());
-                    }
-                    let written = (place.clone(), "default".to_owned());
-                    answers.labels.insert(written, setting.by_its_author());
-                }
-                continue;
+        if let StepKind::Question { text, answer, .. } = &step.kind {
+            if flow.template(text).secret {
+                answers.find("F403", place.clone());
             }
-            StepKind::Subgoal(_) | StepKind::Assertion(_) => continue,
-        };
-        let _ = args;
+            if let Some(default) = step.default_answer() {
+                if !is_answer(answer.value(), &default.value) {
+                    answers.find("T212", place.clone());
+                }
+                let written = (place.clone(), "default".to_owned());
+                answers.labels.insert(written, setting.by_its_author());
+            }
+        }
         for (role, tool, args) in step.calls() {
             let operation = setting.operations.get(&tool.value);
-            calls(&flow, (&place, role), args, operation, answers);
+            calls::judge(&flow, (&place, role), args, operation, answers);
         }
     }
     let flow = Flow::new(setting, &controls, None);
@@ -59,35 +53,6 @@ pub fn judge(setting: &Setting<'_>, answers: &mut Answers) {
     for spot in spots.filter(|spot| spot.place.starts_with("answer")) {
         if flow.template(spot.template).secret {
             answers.find("F403", spot.place);
-        }
-    }
-}
-
-/// Labels the arguments of a call, and finds those that must not be given.
-fn calls(
-    flow: &Flow<'_>,
-    (place, role): (&str, CallRole),
-    args: &ArgTree,
-    operation: Option<&Operation>,
-    answers: &mut Answers,
-) {
-    let keeps = operation.is_some_and(|op| op.accepts_secrets);
-    let effect = operation.map_or(Effect::Destructive, |op| op.effect);
-    for (name, value) in args.entries() {
-        let tag = flow.tree(value);
-        let named = super::labelled(role, name);
-        // What stands beside the call of the step is placed at the step.
-        let at = match role {
-            CallRole::Own => format!("{place}.{}", &**name),
-            CallRole::Confirm | CallRole::Undo => place.to_owned(),
-        };
-        answers.labels.insert((place.to_owned(), named), tag);
-        let is_content = operation.is_some_and(|op| op.content.contains(&**name));
-        // A secret there is an error, beside which the rest does not count.
-        if tag.secret && !keeps {
-            answers.find("F403", at);
-        } else if effect != Effect::Read && !is_content && tag.trust != Trust::Trusted {
-            answers.find("F401", at);
         }
     }
 }
@@ -480,20 +445,6 @@ impl<'a> Flow<'a> {
                 };
                 Made::Flat(control.worse(error))
             }
-        }
-    }
-
-    /// What the call of its own step came back with, for one item.
-    fn own_output(&self) -> Made {
-        let own = self.here.and_then(|at| self.setting.plan.steps.get(at));
-        let Some(own) = own else {
-            return Made::Flat(Tag::TRUSTED);
-        };
-        let output = Access::Field("output".to_owned());
-        let made = self.step(&own.id.value, Some(&output));
-        match own.for_each {
-            Some(_) => made.item(),
-            None => made,
         }
     }
 

@@ -232,16 +232,9 @@ impl Generator<'_> {
         let _ = writeln!(text, "    tool: {shown}");
         self.role(name, &mut text);
         let mut guarded = self.order(&mut text);
-        let beside = self.last_when.take().filter(|_| again.is_some());
-        let has_when = match &beside {
-            Some(_) => self.rng.permille(800),
-            None => !self.steps.is_empty() && self.rng.permille(380),
-        };
-        if has_when {
-            let (when, step) = match beside {
-                Some(other) if self.rng.permille(800) => (self.beside(&other), None),
-                _ => self.guard(),
-            };
+        let when = self.when(again.is_some());
+        let has_when = when.is_some();
+        if let Some((when, step)) = when {
             guarded = step.or(guarded);
             let _ = writeln!(text, "    when: {}", whole(&when));
             self.last_when = Some(when);
@@ -271,6 +264,20 @@ impl Generator<'_> {
             is_list,
         });
         text
+    }
+
+    /// A guard, if there is one, and the step that surely succeeded where it holds; of a call like
+    /// the one before mostly one beside the guard of that.
+    fn when(&mut self, again: bool) -> Option<(String, Option<String>)> {
+        let beside = self.last_when.take().filter(|_| again);
+        let has_when = match &beside {
+            Some(_) => self.rng.permille(800),
+            None => !self.steps.is_empty() && self.rng.permille(380),
+        };
+        has_when.then(|| match beside {
+            Some(other) if self.rng.permille(800) => (self.beside(&other), None),
+            _ => self.guard(),
+        })
     }
 
     /// Mostly none or one that admits the tool.

@@ -8,7 +8,8 @@ use provost_plan::schema::{Schema, SchemaError};
 use serde_json::{Map, Value, json};
 
 /// One row: name, effect, words (tags, `natural`, `key`, `trusted`, `secret`, `keeps`: it accepts
-/// secrets, `adds-NAME`: its amount counts as that), arguments, content, output. A field is `name` or `name?` and a word of [`field`].
+/// secrets, `adds-NAME`: its amount counts as that), arguments, content, output. A field is `name`
+/// or `name?` and a word of [`field`].
 type Row = (
     &'static str,
     Effect,
