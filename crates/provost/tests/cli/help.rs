@@ -49,6 +49,9 @@ fn help_lists_what_works() {
 
     Operate:
       work     execute all runs as a service
+      serve    serve a page for people and an API for programs
+      invite   make a one-time link for a person to sign in with
+      token    manage tokens of programs
       mcp      serve an MCP client that plans but cannot act
       audit    verify the journal, and sign its head
       backup   copy the journal while runs continue
