@@ -72,8 +72,8 @@ impl SeenRun {
 
     /// What it waits for.
     #[must_use]
-    pub fn waits(&self) -> Vec<Waiting> {
-        waiting(self.state())
+    pub fn waits(&self) -> impl Iterator<Item = Waiting> {
+        waiting(self.state()).into_iter()
     }
 
     /// Its journal in two views, planning and execution.
@@ -85,7 +85,7 @@ impl SeenRun {
     /// Why it ended as it did.
     #[must_use]
     pub fn why(&self) -> Judgment {
-        why(&self.events, &self.waits())
+        why(&self.events, &waiting(self.state()))
     }
 
     /// The card of this digest, or of the only one that it begins.

@@ -53,9 +53,7 @@ fn of_run(shared: &Shared, viewer: &Viewer, run: &SeenRun) -> Value {
     let state = run.state();
     let now = now_ms();
     let waits = run.waits();
-    let waits = waits
-        .iter()
-        .map(|one| wait::to_json(shared, viewer, run, one, now));
+    let waits = waits.map(|one| wait::to_json(shared, viewer, run, &one, now));
     let mut value = if viewer.sees_all() {
         (shared.lent.run)(state)
     } else {
@@ -270,11 +268,10 @@ fn of_card(
     let file = CardFile::new(shared.engine.inbox().store(), known.card.clone(), text);
     let failed = |error: serde_json::Error| Problem::new(ProblemKind::Failed, error.to_string());
     let mut value = serde_json::to_value(&file).map_err(failed)?;
-    let waits = run.waits();
     let of_card = |kind, of: Option<Digest>| kind == WaitKind::Approval && of == Some(*digest);
-    let wait = waits.iter().find(|one| of_card(one.kind, one.digest));
-    let may = match wait {
-        Some(wait) => wait::may(shared, viewer, run, wait),
+    let mut waits = run.waits();
+    let may = match waits.find(|one| of_card(one.kind, one.digest)) {
+        Some(wait) => wait::may(shared, viewer, run, &wait),
         None => Err(Problem::new(ProblemKind::NotOpen, "this card is closed")),
     };
     if let Value::Object(map) = &mut value {
