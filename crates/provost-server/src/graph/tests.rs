@@ -1,3 +1,5 @@
+#![expect(clippy::indexing_slicing, reason = "tests")]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 

@@ -51,7 +51,7 @@ pub(crate) async fn in_force(
     Person(viewer): Person,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
-    shown(app, viewer, id, None).await
+    shown(&app, viewer, id, None).await
 }
 
 /// `GET /runs/{run}/revisions/{n}`.
@@ -60,11 +60,11 @@ pub(crate) async fn revision(
     Person(viewer): Person,
     Path((id, number)): Path<(String, u32)>,
 ) -> Result<Response, Problem> {
-    shown(app, viewer, id, Some(number)).await
+    shown(&app, viewer, id, Some(number)).await
 }
 
 async fn shown(
-    app: App,
+    app: &App,
     viewer: Viewer,
     id: String,
     number: Option<u32>,

@@ -234,3 +234,19 @@ test("hostile texts are text: nothing runs, nothing breaks", async () => {
   await page.waitForTimeout(200);
   assert.deepEqual(page.wrong, ["a dialog: 1"]);
 });
+
+test("the controls: a planted fault, a refused style and a foreign request are seen", async () => {
+  const place = await stage("sla");
+  const page = await place.browser();
+  await page.goto(place.link);
+  const session = await page.context().newCDPSession(page);
+  const plant = (expression) => session.send("Runtime.evaluate", { expression });
+  await plant(`document.querySelector("main").append(document.createElement("img"))`);
+  assert.match((await faults(page)).join(), /image-alt/);
+  assert.deepEqual(page.wrong, []);
+  await plant(`document.querySelector("main").setAttribute("style", "color: red")`);
+  await plant(`document.querySelector("main img").src = "http://127.0.0.1:9/x.png"`);
+  const until = Date.now() + 10_000;
+  while (page.wrong.length < 2 && Date.now() < until) await page.waitForTimeout(50);
+  assert.match(page.wrong.join("\n"), /Content Security Policy/);
+});
