@@ -18,10 +18,8 @@ pub(super) fn depot_rules(moved: Moved) -> Result<Rules, String> {
 
 fn entries() -> Vec<Entry> {
     let map = |properties: Value, required: Value| {
-        let mut map = json!({ "type": "object" });
-        map["properties"] = properties;
-        map["required"] = required;
-        map
+        let kind = "object";
+        json!({ "type": kind, "properties": properties, "required": required })
     };
     let word = json!({ "type": "string", "maxLength": 40 });
     let made = map(json!({ "ok": { "type": "boolean" } }), json!(["ok"]));

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::rules::{self, Entry, KeptRules, Moved};
 use super::stage::{World, ok};
 
-fn object(properties: Value, required: &[&str]) -> Value {
+fn object(properties: &Value, required: &[&str]) -> Value {
     json!({
         "type": "object",
         "properties": properties,
@@ -27,48 +27,48 @@ pub(super) fn desk_rules(moved: Moved) -> Result<Rules, String> {
 
 fn entries() -> Vec<Entry> {
     let text = || json!({ "type": "string" });
-    let done = || object(json!({ "done": { "type": "boolean" } }), &["done"]);
+    let done = || object(&json!({ "done": { "type": "boolean" } }), &["done"]);
     let listed = object(
-        json!({
+        &json!({
             "total": { "type": "integer", "minimum": 0 },
             "ids": { "type": "array", "maxItems": 5, "items": text() },
         }),
         &["total", "ids"],
     );
     let ticket = object(
-        json!({ "id": text(), "amount": { "type": "integer" }, "state": text() }),
+        &json!({ "id": text(), "amount": { "type": "integer" }, "state": text() }),
         &["id", "amount", "state"],
     );
     vec![
         Entry {
             name: "desk.list",
             effect: Effect::Read,
-            input: object(json!({ "project": text() }), &["project"]),
+            input: object(&json!({ "project": text() }), &["project"]),
             output: listed,
         },
         Entry {
             name: "desk.get",
             effect: Effect::Read,
-            input: object(json!({ "id": text() }), &["id"]),
+            input: object(&json!({ "id": text() }), &["id"]),
             output: ticket,
         },
         Entry {
             name: "desk.left",
             effect: Effect::Read,
-            input: object(json!({ "id": text() }), &["id"]),
-            output: object(json!({ "left": { "type": "integer" } }), &["left"]),
+            input: object(&json!({ "id": text() }), &["id"]),
+            output: object(&json!({ "left": { "type": "integer" } }), &["left"]),
         },
         Entry {
             name: "desk.note",
             effect: Effect::Write,
-            input: object(json!({ "id": text(), "text": text() }), &["id"]),
+            input: object(&json!({ "id": text(), "text": text() }), &["id"]),
             output: done(),
         },
         Entry {
             name: "pay.refund",
             effect: Effect::External,
             input: object(
-                json!({ "id": text(), "amount": { "type": "integer", "minimum": 1 } }),
+                &json!({ "id": text(), "amount": { "type": "integer", "minimum": 1 } }),
                 &["id", "amount"],
             ),
             output: done(),
@@ -76,13 +76,13 @@ fn entries() -> Vec<Entry> {
         Entry {
             name: "page.send",
             effect: Effect::External,
-            input: object(json!({ "to": text(), "text": text() }), &["to"]),
+            input: object(&json!({ "to": text(), "text": text() }), &["to"]),
             output: done(),
         },
         Entry {
             name: "vault.open",
             effect: Effect::Read,
-            input: object(json!({ "id": text() }), &["id"]),
+            input: object(&json!({ "id": text() }), &["id"]),
             output: done(),
         },
     ]

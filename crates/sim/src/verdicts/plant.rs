@@ -401,6 +401,11 @@ impl Planter {
             );
             let slowly = play(&self.with(Fault::Slow(step, 300)))?;
             self.add_beside(cases, little, &narrow, (Vec::new(), slowly))?;
+            // Why again: a tool that is slow for once leaves the same journal.
+            let mut quick = narrow.clone();
+            quick.faults.clear();
+            let slow = planted("slow", stratum, by_tool(step));
+            self.add_beside(cases, slow, &narrow, (Vec::new(), play(&quick)?))?;
         }
         for slip in self.template.slips {
             let planner = |step| truth(Plan, Party::Planner, step);
@@ -418,12 +423,11 @@ impl Planter {
             let what = planted(fault, stratum, planner(step));
             self.add(cases, what, &self.written(from, to)?)?;
         }
-        if stratum == Stratum::Nothing {
-            let mut empty = self.right.clone();
-            empty.world = self.closed();
-            let world = truth(Neither, Party::World, None);
-            self.add(cases, planted("world", stratum, world), &empty)?;
-        }
+        let mut empty = self.right.clone();
+        empty.world = self.closed();
+        let world = truth(Neither, Party::World, None);
+        // Why not by a reference: a run that is right saw another world.
+        self.add(cases, planted("world", Stratum::Nothing, world), &empty)?;
         if stratum == Stratum::Reference {
             self.given(cases, stratum, &Vec::new())?;
         }

@@ -51,7 +51,7 @@ pub fn against(events: &[(Event, i64)], waits: &[Waiting], right: &[(Event, i64)
     }
 }
 
-fn referenced(whom: (Guilty, Party), cause: &'static str, text: String) -> CauseFound {
+fn referenced(whom: (Guilty, Party), cause: &'static str, text: &str) -> CauseFound {
     let sentence = format!("the first difference from the run that is right: {text}");
     CauseFound::decided(whom, cause, Certainty::Referenced, sentence)
 }
@@ -148,7 +148,7 @@ fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFou
             Event::PlanRefused { .. } => Some(referenced(
                 (Guilty::Plan, Party::Planner),
                 "does_not_compile",
-                "a proposal failed the check".to_owned(),
+                "a proposal failed the check",
             )),
             Event::AttemptStarted(started) => {
                 calls.begins(started);
@@ -167,7 +167,7 @@ fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFou
                 said += 1;
                 found.then(|| {
                     let whom = (Guilty::Neither, Party::Person);
-                    referenced(whom, "said_otherwise", "what a person said".to_owned())
+                    referenced(whom, "said_otherwise", "what a person said")
                 })
             }),
         };
@@ -182,11 +182,11 @@ fn other_beginning(created: &RunCreated, right: &RunCreated) -> Option<CauseFoun
     let goal = |created: &RunCreated| (created.goal.text.clone(), created.goal.params.clone());
     if goal(created) != goal(right) {
         let whom = (Guilty::Neither, Party::Goal);
-        return Some(referenced(whom, "goal", "the goal".to_owned()));
+        return Some(referenced(whom, "goal", "the goal"));
     }
     (created.limits != right.limits).then(|| {
         let whom = (Guilty::Neither, Party::Operator);
-        referenced(whom, "limit_too_low", "the limits".to_owned())
+        referenced(whom, "limit_too_low", "the limits")
     })
 }
 
@@ -197,18 +197,18 @@ fn moved(
 ) -> Option<CauseFound> {
     let whom = (Guilty::Neither, Party::Operator);
     if known.policy.is_some_and(|right| right != policy) {
-        return Some(referenced(whom, "policy_moved", "the policy".to_owned()));
+        return Some(referenced(whom, "policy_moved", "the policy"));
     }
     let other = tools.iter().find(|(name, digest)| {
         let right = known.tools.get(name.as_str());
         right.is_some_and(|right| right != *digest)
     });
-    other.map(|(name, _)| referenced(whom, "entry_moved", format!("the entry of `{name}`")))
+    other.map(|(name, _)| referenced(whom, "entry_moved", &format!("the entry of `{name}`")))
 }
 
 fn other_plan(document: &Value, right: Option<&Value>) -> Option<CauseFound> {
     let Some(right) = right else {
-        let text = "a revision that it did not need".to_owned();
+        let text = "a revision that it did not need";
         return Some(referenced(
             (Guilty::Plan, Party::Planner),
             "other_plan",
@@ -232,7 +232,7 @@ fn other_plan(document: &Value, right: Option<&Value>) -> Option<CauseFound> {
         Some(id) => format!("the plan, at step `{id}`"),
         None => "the plan, outside its steps".to_owned(),
     };
-    let found = referenced((Guilty::Plan, Party::Planner), "other_plan", text);
+    let found = referenced((Guilty::Plan, Party::Planner), "other_plan", &text);
     Some(match first {
         Some(id) => found.at(&Slot {
             step: id.clone(),
@@ -257,7 +257,7 @@ fn other_answer(
         false => (Party::Tool, "other_answer"),
     };
     let text = format!("what `{}` answered at step `{}`", key.0, ended.slot);
-    Some(referenced((Guilty::Execution, party), cause, text).at(&ended.slot))
+    Some(referenced((Guilty::Execution, party), cause, &text).at(&ended.slot))
 }
 
 fn observed_otherwise(
@@ -272,5 +272,5 @@ fn observed_otherwise(
     }
     let text = format!("what `{}` answered at step `{slot}`", key.0);
     let whom = (Guilty::Execution, Party::Tool);
-    Some(referenced(whom, "other_answer", text).at(slot))
+    Some(referenced(whom, "other_answer", &text).at(slot))
 }

@@ -46,9 +46,13 @@ impl CauseFound {
         Self::decided(whom, cause, Certainty::Proven, sentence)
     }
 
-    pub(super) fn witnessed(whom: (Guilty, Party), cause: &'static str, sentence: String) -> Self {
-        let sentence = format!(
-            "{sentence}; this rests on it that a tool which answered others answered this one truly"
+    pub(super) fn witnessed(
+        whom: (Guilty, Party),
+        cause: &'static str,
+        mut sentence: String,
+    ) -> Self {
+        sentence.push_str(
+            "; this rests on it that a tool which answered others answered this one truly",
         );
         Self::decided(whom, cause, Certainty::Witnessed, sentence)
     }
