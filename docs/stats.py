@@ -92,7 +92,9 @@ def completeness(events, facts):
     said = set()
     for proof in document.get("success", []):
         said |= named(proof["check"])
-    for claim in document.get("answer", []):
+    answer = document.get("answer", [])
+    for claim in [answer] if isinstance(answer, (str, dict)) else answer:
+        claim = {"text": claim} if isinstance(claim, str) else claim
         said |= named(claim["text"]) | named(claim.get("when", "")) | set(claim.get("cites", []))
     effect = {}
     for _, kind, payload in events:
