@@ -235,7 +235,7 @@ fn without_assertion(subject: &CardSubject, protecting: bool) -> Vec<Change> {
 }
 
 /// The plan with these fields of a question.
-fn asking(subject: &CardSubject, index: usize, step: &Value, more: Value) -> Option<Change> {
+fn asking(subject: &CardSubject, index: usize, step: &Value, more: &Value) -> Option<Change> {
     let question = step.get("question")?;
     let mut question = match question {
         Value::Object(fields) => fields.clone(),
@@ -251,7 +251,7 @@ fn questions(subject: &CardSubject, more: impl Fn(&Value) -> Vec<Value>) -> Vec<
     for (index, step) in with(subject, "question") {
         let fields = more(step.get("question").unwrap_or(&Value::Null));
         let asked = fields
-            .into_iter()
+            .iter()
             .filter_map(|more| asking(subject, index, step, more));
         changes.extend(asked);
     }
@@ -378,7 +378,7 @@ fn needed_left_out(subject: &CardSubject) -> Vec<Change> {
     changes
 }
 
-fn limited(subject: &CardSubject, name: &str, most: Value) -> Change {
+fn limited(subject: &CardSubject, name: &str, most: &Value) -> Change {
     let mut limits = subject
         .plan
         .0
@@ -393,7 +393,7 @@ fn limited(subject: &CardSubject, name: &str, most: Value) -> Change {
 }
 
 fn limit_of_nothing(subject: &CardSubject) -> Vec<Change> {
-    vec![limited(subject, "counted_by_nobody", json!(5))]
+    vec![limited(subject, "counted_by_nobody", &json!(5))]
 }
 
 /// Each value that a step surely adds to, limited to less.
@@ -406,7 +406,7 @@ fn sum_above_limit(subject: &CardSubject) -> Vec<Change> {
                 .and_then(Value::as_f64)
                 .is_some_and(|amount| amount >= 1.0)
             {
-                changes.push(limited(subject, name, json!(0.5)));
+                changes.push(limited(subject, name, &json!(0.5)));
             }
         }
     }

@@ -151,7 +151,7 @@ impl Generator<'_> {
 
     fn limits(&mut self, text: &mut String) {
         if self.rng.permille(220) {
-            let name = match self.mistake(60) {
+            let name = match self.mistake(160) {
                 true => "spend",
                 false => self.rng.pick(&["spent", "posted"]),
             };
