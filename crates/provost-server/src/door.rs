@@ -158,10 +158,11 @@ fn enter(app: &App, request: &mut Request) -> Result<(), Problem> {
     };
     // Why not then: no page of another site can send the header, and no cookie speaks for it.
     let by_token = headers.contains_key(header::AUTHORIZATION);
-    if !request.method().is_safe() && !by_token {
-        if let Err(problem) = cross_site::check(&app.door, headers) {
-            request.extensions_mut().insert(ForeignSite(problem));
-        }
+    if !request.method().is_safe()
+        && !by_token
+        && let Err(problem) = cross_site::check(&app.door, headers)
+    {
+        request.extensions_mut().insert(ForeignSite(problem));
     }
     match viewer {
         Ok(Some(viewer)) => {

@@ -71,7 +71,6 @@ impl SeenRun {
     }
 
     /// What it waits for.
-    #[must_use]
     pub fn waits(&self) -> impl Iterator<Item = Waiting> {
         waiting(self.state()).into_iter()
     }
