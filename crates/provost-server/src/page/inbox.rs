@@ -9,7 +9,6 @@ use super::runs::{RunRowView, rows};
 use super::waits::{self, WaitView};
 use super::{Frame, Person, html};
 use crate::app::App;
-use crate::door::Viewer;
 use crate::problem::Problem;
 
 /// Most runs below what waits.

@@ -14,7 +14,6 @@ use serde::Deserialize;
 
 use super::{Frame, Person, html, parts};
 use crate::app::{App, Shared};
-use crate::door::Viewer;
 use crate::markup::{Markup, Seen, seen};
 use crate::problem::Problem;
 

@@ -17,7 +17,6 @@ use serde_json::Value;
 use super::Person;
 use super::form::Fields;
 use crate::app::App;
-use crate::door::Viewer;
 use crate::problem::{Problem, ProblemKind};
 use crate::statements;
 

@@ -13,7 +13,6 @@ use super::head::RunHeadView;
 use super::run::found;
 use super::{Frame, Person, html, parts};
 use crate::app::App;
-use crate::door::Viewer;
 use crate::markup::{Markup, Seen, seen};
 use crate::problem::Problem;
 

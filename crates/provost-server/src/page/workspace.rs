@@ -10,7 +10,7 @@ use provost_plan::policy::RunAction;
 
 use super::{Frame, Person, html, parts};
 use crate::app::App;
-use crate::door::{Login, Viewer};
+use crate::door::Login;
 use crate::markup::{Markup, Seen, seen};
 use crate::problem::Problem;
 
