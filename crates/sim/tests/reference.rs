@@ -187,7 +187,7 @@ fn the_check_agrees_with_a_second_reading_of_its_rules() {
 /// Whether some plan is judged in two ways if the check's answers are altered so.
 fn is_noticed(alter: &Alter<'_>) -> bool {
     let bench = Bench::new().unwrap();
-    (1..=400).any(|seed| {
+    (1..=1_000).any(|seed| {
         let result = bench.compare(&bench.draw(seed), alter);
         !result.differences.is_empty()
     })
