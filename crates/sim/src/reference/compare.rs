@@ -241,9 +241,9 @@ pub fn smaller(bench: &Bench, drawn: &Drawn, alter: &Alter<'_>) -> Drawn {
 }
 
 /// The steps with an error of their own: policy is not asked about those.
-fn faulty(setting: &Setting<'_>, checked: &Checked) -> BTreeSet<String> {
+fn faulty(setting: &Setting<'_>, checked: &Checked, but: &[Code]) -> BTreeSet<String> {
     let is_error =
-        |found: &&Diagnostic| found.severity() == Severity::Error && found.code != Code::Forbidden;
+        |found: &&Diagnostic| found.severity() == Severity::Error && !but.contains(&found.code);
     let errors = checked.diagnostics.iter().filter(is_error);
     let steps = errors.filter_map(|found| {
         let mut steps = setting.plan.steps.iter().enumerate();
@@ -410,7 +410,8 @@ fn differences(
     check: &Answers,
     checked: &Checked,
 ) -> (Vec<String>, Excused) {
-    let faulty = faulty(setting, checked);
+    let beside = faulty(setting, checked, &[Code::Forbidden, Code::BadConfirm]);
+    let faulty = faulty(setting, checked, &[Code::Forbidden]);
     let errors = errors(checked);
     let has = |code: &str| reading.findings.iter().any(|(found, _)| found == code);
     let given_up = |place: &str| {
@@ -422,7 +423,12 @@ fn differences(
     let mut excused = Excused::default();
     let mut only = |who: &str, a: &Answers, b: &Answers| {
         for (code, place) in a.findings.difference(&b.findings) {
-            let unasked = matches!(&**code, "V601" | "V602" | "E307") && faulty.contains(place);
+            let unasked = match &**code {
+                "V601" | "V602" => faulty.contains(place),
+                // Its own fault is none beside it.
+                "E307" => beside.contains(place),
+                _ => false,
+            };
             // What is never there has no label.
             let nothing = errors.contains("T204") && !code.starts_with(['R', 'E']);
             // A guard that names no step says nothing that both could follow.
