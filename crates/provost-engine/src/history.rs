@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use provost_plan::digest::Digest;
 use provost_run::event::Event;
-use provost_run::read::why::Witnesses;
+use provost_run::read::why::{Certainty, Judgment, Party, Witnesses, why};
 use provost_run::shown;
 use provost_run::state::{FoldError, State, Waiting, waiting};
 
@@ -72,7 +72,7 @@ impl History {
 ///
 /// # Errors
 /// [`EngineError::Store`] if the journal cannot be read.
-pub fn witnesses(store: &Store, run: &str) -> Result<Witnesses, EngineError> {
+fn witnesses(store: &Store, run: &str) -> Result<Witnesses, EngineError> {
     let mut known = Witnesses::default();
     let rows = store.runs(&RunFilter::default())?;
     for row in rows.iter().filter(|row| row.id != run) {
@@ -84,6 +84,25 @@ pub fn witnesses(store: &Store, run: &str) -> Result<Witnesses, EngineError> {
         }
     }
     Ok(known)
+}
+
+/// The verdict on a run: by its own journal, and beside the calls of others only where those may
+/// decide.
+///
+/// # Errors
+/// [`EngineError::Store`] if the journal cannot be read.
+pub fn judged(
+    store: &Store,
+    events: &[(Event, i64)],
+    state: &State,
+) -> Result<Judgment, EngineError> {
+    let waits = waiting(state);
+    let alone = why(events, &waits, &Witnesses::default());
+    let decided = alone.certainty != Certainty::Open && alone.party != Some(Party::ToolOrOperator);
+    match decided {
+        true => Ok(alone),
+        false => Ok(why(events, &waits, &witnesses(store, &state.head.run)?)),
+    }
 }
 
 /// What each run that is not over waits for: as its rows say, or its events, where an older version

@@ -14,7 +14,7 @@ use provost_engine::history::{self, History};
 use provost_engine::people::{InvalidEvent, Statement};
 use provost_engine::run::event::Event;
 use provost_engine::run::read::trace::{Trace, trace};
-use provost_engine::run::read::why::{Judgment, why};
+use provost_engine::run::read::why::Judgment;
 use provost_engine::run::state::{CardState, State, WaitKind, Waiting, waiting};
 use provost_engine::store::{RunFilter, RunRow, Store, StoreError};
 use provost_plan::digest::Digest;
@@ -81,10 +81,12 @@ impl SeenRun {
         trace(&self.events)
     }
 
-    /// Why it ended as it did.
-    #[must_use]
-    pub fn why(&self) -> Judgment {
-        why(&self.events, &waiting(self.state()))
+    /// Why it ended as it did, as the terminal says it: beside other calls of its tools.
+    ///
+    /// # Errors
+    /// [`EngineError::Store`] if the journal cannot be read.
+    pub fn why(&self, engine: &Engine) -> Result<Judgment, EngineError> {
+        history::judged(engine.store(), &self.events, self.state())
     }
 
     /// The card of this digest, or of the only one that it begins.

@@ -7,7 +7,7 @@ use provost_plan::expr::{Scope, Template};
 use serde_json::Value;
 
 use super::report::GraderResult;
-use super::scope::{Facts, MadeCall, guilty};
+use super::scope::{Facts, MadeCall};
 use super::set::{CallPattern, Expect, matches};
 
 impl Expect {
@@ -70,7 +70,7 @@ impl Expect {
             put("cost.money", fault);
         }
         if let Some(wanted) = &self.guilty {
-            put("why.guilty", differs(wanted, guilty(&facts.why)));
+            put("why.guilty", differs(wanted, facts.why.guilty.word()));
         }
         results
     }

@@ -16,7 +16,7 @@ use super::case::calls;
 use super::double::{Double, free_port};
 use super::people::{Said, speak};
 use super::report::{GraderResult, JudgedBy, Outcome, RepeatReport, WhyReport};
-use super::scope::{Facts, guilty};
+use super::scope::Facts;
 use super::scratch::{self, Settings};
 use super::set::{Case, PlannerEntry};
 use crate::engine::Engine;
@@ -107,7 +107,7 @@ impl Repeat<'_> {
         let History { events, state } = history;
         let facts = Facts::of(&events, &state, ran.ledger);
         report.why = Some(WhyReport {
-            guilty: guilty(&facts.why).to_owned(),
+            guilty: facts.why.guilty.word().to_owned(),
             sentence: facts.why.sentence.clone(),
         });
         report.metrics = Some(facts.metrics.clone());

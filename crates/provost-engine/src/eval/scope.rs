@@ -11,7 +11,7 @@ use provost_run::card::CardSubject;
 use provost_run::event::Event;
 use provost_run::outcome::Landing;
 use provost_run::read::trace::{Metrics, trace};
-use provost_run::read::why::{Judgment, why};
+use provost_run::read::why::{Judgment, Witnesses, why};
 use provost_run::state::{State, waiting};
 use serde_json::{Map, Value, json};
 
@@ -41,7 +41,7 @@ impl Facts {
     /// Of a run, as its journal tells it, and the ledger of its double.
     pub(super) fn of(events: &[(Event, i64)], state: &State, ledger: Option<Value>) -> Self {
         let metrics = trace(events).metrics;
-        let why = why(events, &waiting(state));
+        let why = why(events, &waiting(state), &Witnesses::default());
         let effects = effects(state);
         let asked = asked(events);
         let status = state.status().word().to_owned();
@@ -78,7 +78,7 @@ impl Facts {
             ("metrics", json!(metrics)),
             (
                 "why",
-                json!({ "guilty": guilty(&why), "sentence": why.sentence }),
+                json!({ "guilty": why.guilty.word(), "sentence": why.sentence }),
             ),
         ]);
         if let Some(ledger) = ledger {
@@ -109,14 +109,6 @@ impl Facts {
             scope = scope.with_step(id, view);
         }
         scope
-    }
-}
-
-/// The word for who caused an end.
-pub(super) fn guilty(why: &Judgment) -> &'static str {
-    match why.cause.word() {
-        "none" => "nobody",
-        word => word,
     }
 }
 

@@ -16,10 +16,11 @@
 //! | `against` | the first difference from a run that is right |
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::call::Slot;
 use crate::event::Event;
-use crate::state::Waiting;
+use crate::state::{State, Waiting};
 
 mod against;
 mod ending;
@@ -175,6 +176,25 @@ pub struct Judgment {
     pub would_decide: Vec<String>,
     /// What it did not look at.
     pub not_looked_at: Vec<String>,
+}
+
+impl Judgment {
+    /// The verdict as an object of its own, with the run that it is about.
+    #[must_use]
+    pub fn document(&self, state: &State) -> Value {
+        let head = json!({
+            "schema": WHY_SCHEMA,
+            "run": state.head.run,
+            "status": state.status().word(),
+        });
+        match (head, serde_json::to_value(self)) {
+            (Value::Object(mut object), Ok(Value::Object(verdict))) => {
+                object.extend(verdict);
+                Value::Object(object)
+            }
+            (head, _) => head,
+        }
+    }
 }
 
 /// An event that proves a verdict.

@@ -176,16 +176,7 @@ pub(crate) async fn why(
     reveals(&viewer)?;
     let value = app.read(move |shared| {
         let run = shared.desk.run(&shared.engine, &viewer, &run)?;
-        let judged = run.why();
-        Ok(json!({
-            "schema": "provost/why/v1",
-            "run": run.state().head.run,
-            "status": run.state().status().word(),
-            "cause": judged.cause,
-            "sentence": judged.sentence,
-            "proof": judged.proof,
-            "would_decide": judged.would_decide,
-        }))
+        Ok(run.why(&shared.engine)?.document(run.state()))
     });
     Ok(Json(value.await?))
 }

@@ -6,7 +6,7 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use provost_engine::run::read::trace::TraceLine;
-use provost_engine::run::read::why::Cause;
+use provost_engine::run::read::why::{Certainty, Guilty, Judgment};
 use provost_engine::run::read::words::counted;
 
 use super::head::RunHeadView;
@@ -77,10 +77,26 @@ pub(crate) async fn show(
 struct WhyPage {
     frame: Frame,
     head: RunHeadView,
-    cause: &'static str,
+    /// Plan, execution or neither, in a heading.
+    verdict: &'static str,
+    /// Who that is, and what it rests on.
+    rests_on: String,
     sentence: Seen,
-    would_decide: Option<Seen>,
     proof: Vec<ProofView>,
+    also: Vec<Seen>,
+    candidates: Vec<Seen>,
+    would_decide: Vec<Seen>,
+}
+
+/// Who a verdict is about, and what it rests on.
+fn rests_on(judged: &Judgment) -> String {
+    let party = judged.party.map(|party| party.word());
+    let certainty = match judged.certainty {
+        Certainty::Open => None,
+        known => Some(known.word()),
+    };
+    let words: Vec<&str> = party.into_iter().chain(certainty).collect();
+    words.join(", ")
 }
 
 struct ProofView {
@@ -100,7 +116,7 @@ pub(crate) async fn why(
             Ok(run) => run,
             Err(other) => return Ok(other),
         };
-        let judged = run.why();
+        let judged = run.why(&shared.engine)?;
         let proof = judged.proof.iter().map(|line| ProofView {
             seq: line.seq,
             kind: line.kind,
@@ -109,15 +125,22 @@ pub(crate) async fn why(
         html(&WhyPage {
             frame: Frame::of(&viewer, "runs").on(&run.state().head.run),
             head: RunHeadView::of(&run, "why"),
-            cause: match judged.cause {
-                Cause::None => "Nothing went wrong",
-                Cause::Plan => "The plan caused it",
-                Cause::Execution => "The execution caused it",
-                Cause::Neither => "Neither plan nor execution caused it",
-                Cause::Undecided => "The events do not decide it",
+            verdict: match judged.guilty {
+                Guilty::Nobody => "Nothing went wrong",
+                Guilty::Plan => "The plan caused it",
+                Guilty::Execution => "The execution caused it",
+                Guilty::Neither => "Neither plan nor execution caused it",
+                Guilty::Undecided => "The events do not decide it",
             },
+            rests_on: rests_on(&judged),
             sentence: seen(&judged.sentence),
-            would_decide: judged.would_decide.as_ref().map(seen),
+            also: judged.also.iter().map(|one| seen(&one.sentence)).collect(),
+            candidates: judged
+                .candidates
+                .iter()
+                .map(|one| seen(&one.text))
+                .collect(),
+            would_decide: judged.would_decide.iter().map(seen).collect(),
             proof: proof.collect(),
         })
     });

@@ -1,14 +1,9 @@
 //! `why`: the cause of how a run ended, by whom, at which step, and which events prove it.
 
 use clap::Args;
-use provost_engine::history::{History, witnesses};
-use provost_engine::run::event::Event;
-use provost_engine::run::read::why::{
-    Certainty, Guilty, Judgment, Party, WHY_SCHEMA, Witnesses, against, why,
-};
-use provost_engine::run::state::{State, waiting};
-use provost_engine::store::Store;
-use serde_json::{Value, json};
+use provost_engine::history::{History, judged};
+use provost_engine::run::read::why::{Certainty, Guilty, Judgment, against};
+use provost_engine::run::state::waiting;
 
 use super::target::Target;
 use crate::failure::{Exit, Failure};
@@ -34,41 +29,16 @@ pub struct WhyArgs {
 pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal()?;
     let History { events, state } = verb.run.history(&store)?;
-    let judged = match &verb.against {
+    let verdict = match &verb.against {
         Some(right) => against(&events, &waiting(&state), &right.history(&store)?.events),
-        None => beside_others(&store, &events, &state)?,
+        None => judged(&store, &events, &state)?,
     };
     if verb.json {
-        let mut object = json!({
-            "schema": WHY_SCHEMA,
-            "run": state.head.run,
-            "status": state.status().word(),
-        });
-        if let (Some(object), Ok(Value::Object(verdict))) =
-            (object.as_object_mut(), serde_json::to_value(&judged))
-        {
-            object.extend(verdict);
-        }
-        output::json(&object);
+        output::json(&verdict.document(&state));
         return Ok(Exit::Done);
     }
-    output::data(&page(&judged).finish());
+    output::data(&page(&verdict).finish());
     Ok(Exit::Done)
-}
-
-/// The verdict of a run alone; beside the calls of others only where those may decide.
-fn beside_others(
-    store: &Store,
-    events: &[(Event, i64)],
-    state: &State,
-) -> Result<Judgment, Failure> {
-    let waits = waiting(state);
-    let alone = why(events, &waits, &Witnesses::default());
-    let decided = alone.certainty != Certainty::Open && alone.party != Some(Party::ToolOrOperator);
-    match decided {
-        true => Ok(alone),
-        false => Ok(why(events, &waits, &witnesses(store, &state.head.run)?)),
-    }
 }
 
 /// The verdict on one screen.
