@@ -221,7 +221,7 @@ fn shown(call: &MadeCall) -> String {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+#[expect(clippy::unwrap_used, reason = "tests")]
 mod tests {
     use serde_json::json;
 
