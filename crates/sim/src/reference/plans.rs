@@ -83,7 +83,7 @@ pub(crate) enum Item {
 #[must_use]
 pub fn draw(seed: u64, operations: &BTreeMap<String, Operation>) -> Drawn {
     let mut rng = Rng::new(seed, "reference");
-    let faulty = rng.permille(450);
+    let faulty = rng.permille(380);
     let mut generator = Generator {
         rng,
         operations,
