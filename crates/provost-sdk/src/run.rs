@@ -33,6 +33,10 @@ pub struct Run {
 /// What comes next. Exhaustive on purpose: a program should hear from its compiler that a run can
 /// wait for something new.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is made each time a person is needed, and a box would stand in every match"
+)]
 pub enum Next {
     /// A person has to approve this.
     Approval(Card),
