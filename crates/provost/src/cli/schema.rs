@@ -44,7 +44,7 @@ pub fn run(verb: &SchemaArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     };
     let name = typed.strip_prefix("provost/").unwrap_or(typed);
-    let name = name.strip_suffix("/v1").unwrap_or(name);
+    let name = name.split_once("/v").map_or(name, |(name, _)| name);
     let found = match name {
         PLAN => serde_json::from_str(PLAN_JSON_SCHEMA).ok(),
         name => SCHEMAS.get(name).map(|schema| published(name, schema)),
@@ -60,16 +60,23 @@ pub fn run(verb: &SchemaArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// The marker of an object: its name with its version, which is 1 unless its entry says another.
+fn marker(name: &str, schema: &Value) -> String {
+    let version = schema.get("version").and_then(Value::as_u64).unwrap_or(1);
+    format!("provost/{name}/v{version}")
+}
+
 /// A schema with what is the same in each.
 fn published(name: &str, schema: &Value) -> Value {
     let mut whole = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": format!("provost/{name}/v1"),
+        "$id": marker(name, schema),
         "type": "object",
     });
     if let (Some(whole), Some(own)) = (whole.as_object_mut(), schema.as_object()) {
         whole.extend(own.clone());
-        let marker = json!({ "const": format!("provost/{name}/v1") });
+        whole.remove("version");
+        let marker = json!({ "const": marker(name, schema) });
         if let Some(properties) = whole.get_mut("properties").and_then(Value::as_object_mut) {
             properties.insert("schema".to_owned(), marker);
         }
@@ -109,8 +116,8 @@ mod tests {
             assert_eq!(required, Some("schema"), "{name}");
             let title = schema.get("title").and_then(Value::as_str);
             assert!(title.is_some_and(|title| !title.is_empty()), "{name}");
-            let marker = whole.pointer("/properties/schema/const");
-            assert_eq!(marker, Some(&json!(format!("provost/{name}/v1"))));
+            let found = whole.pointer("/properties/schema/const");
+            assert_eq!(found, Some(&json!(marker(name, schema))));
         }
     }
 }

@@ -17,14 +17,16 @@ fn check(file: &Path, workspace: &str) -> Value {
 
 /// The document as a plan; none if no steps are found in it.
 fn convert(file: &Path, workspace: &str) -> Option<Value> {
-    run(file, workspace, &["--convert"]).0
+    let read = run(file, workspace, &["--convert"]).0;
+    read.filter(|object| object["schema"] != "provost/error/v1")
 }
 
 fn run(file: &Path, workspace: &str, more: &[&str]) -> (Option<Value>, String) {
     let Output { stdout, stderr, .. } = Command::new(env!("CARGO_BIN_EXE_provost"))
         .current_dir(root())
         .arg("check")
-        .arg(file)
+        // Why whole: with `-C` a file counts from the workspace.
+        .arg(root().canonicalize().unwrap().join(file))
         .args(["--json", "-C", workspace])
         .args(more)
         .output()

@@ -40,6 +40,10 @@ fn help_lists_what_works() {
       runs         list runs
       trace        show the events of a run: planning and execution
       why          explain why a run ended: plan, execution or neither
+      stats        count how good planning and execution were
+      eval         judge planners by the cases of a set, over doubles
+      case         make a case from a run, and replay it
+      evidence     print the stored bytes that an answer or a card cites
 
     Set up:
       tools        manage and call tools
@@ -52,6 +56,10 @@ fn help_lists_what_works() {
 
     Operate:
       work         execute all runs as a service
+      schedules    list what the clock begins: when next, and when last
+      serve        serve a page for people and an API for programs
+      invite       make a one-time link for a person to sign in with
+      token        manage tokens of programs
       mcp          serve an MCP client that plans but cannot act
       audit        verify the journal, and sign its head
       backup       copy the journal while runs continue
@@ -86,6 +94,7 @@ fn help_lists_what_works() {
           --mode <MODE>    planning mode; `auto` prefers a matching playbook [default: auto] [possible
                            values: single, iterative, auto]
           --planner-first  ask `[planner]` first; use a matching playbook if it fails
+          --detach         begin the run, print its id and exit; `provost work` executes it
           --again          start even if an unfinished run has the same goal
           --ask <ASK>      approve each step with its values, or the plan first [possible values: step,
                            plan]
@@ -99,6 +108,7 @@ fn help_lists_what_works() {
     Examples:
       provost run "Find welcome in my notes"              use the playbook that matches, or [planner]
       provost run --ask plan "Find welcome in my notes"   approve the whole plan first
+      provost run --detach "Find welcome in my notes"     print the id; `provost work` executes it
     "#);
 }
 
