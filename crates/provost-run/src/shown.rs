@@ -9,10 +9,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use provost_plan::catalog::Catalog;
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, Domain};
 use provost_plan::label::Label;
 use serde_json::{Value, json};
 
+use crate::call::Slot;
 use crate::event::{AttemptStarted, Event};
 use crate::state::{State, WriteRecord};
 use crate::view;
@@ -98,6 +99,17 @@ pub fn effect_args(state: &State, effect: &WriteRecord) -> Value {
     // Why as well: the plan in force may have another step of that name, or none.
     secrets.extend(effect.secret_args.iter().cloned());
     args(&effect.args, &secrets)
+}
+
+/// What an event observed, as a digest: enough to compare it with another, nothing to show.
+#[must_use]
+pub fn observed(event: &Event) -> Option<(&Slot, Digest)> {
+    match event {
+        Event::ObservationMade { slot, output, .. } => {
+            Some((slot, Digest::of_value(Domain::Evidence, output)))
+        }
+        _ => None,
+    }
 }
 
 /// An event, with nothing in it that is marked secret.

@@ -14,7 +14,7 @@ pub mod reduce;
 
 /// What is drawn: boxes in the order of the plan, and which waits for which.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct GraphShape {
     /// The boxes.
     pub boxes: Vec<StepBox>,
     /// From what is waited for to what waits, by place in `boxes`.
@@ -66,7 +66,7 @@ pub enum Place {
 
 /// Lays a shape out. `before` is the order in which boxes were drawn last, by id: it is kept.
 #[must_use]
-pub fn layout(shape: &Shape, before: &[String]) -> Picture {
+pub fn layout(shape: &GraphShape, before: &[String]) -> Picture {
     let count = shape.boxes.len();
     let edges = reduce::reduced(count, &shape.edges);
     let layers = layer::longest_path(count, &edges);

@@ -5,8 +5,9 @@
 //! [`sla`]), every history of small plans ([`enumerate`]), a planner that obeys whoever speaks
 //! ([`injection`]), equal calls of other runs ([`repeats`]), secrets that must be found nowhere
 //! ([`canary`]), mutants of good plans ([`mutate`]), what a fix may do to a plan ([`fixes`]), what
-//! must hold of any bytes ([`fuzz`]), runs whose truth `why` has to find ([`verdicts`]), and a second
-//! reading of the rules of the check ([`reference`](mod@reference)). Never ships with the product. INVARIANT: everything made here is a function of its seed: no clock, no thread, no
+//! must hold of any bytes ([`fuzz`]), runs whose truth `why` has to find ([`verdicts`]), and a
+//! second reading of the rules of the check ([`reference`](mod@reference)). Never ships with the
+//! product. INVARIANT: everything made here is a function of its seed: no clock, no thread, no
 //! order of a hash map.
 
 pub mod canary;

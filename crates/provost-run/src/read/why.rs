@@ -172,7 +172,7 @@ pub struct Judgment {
     pub also: Vec<OtherCause>,
     /// Of an open one: what it may have been, the nearest first.
     pub candidates: Vec<PossibleCause>,
-    /// Commands that would decide it.
+    /// What would decide it, as arguments of `provost`.
     pub would_decide: Vec<String>,
     /// What it did not look at.
     pub not_looked_at: Vec<String>,

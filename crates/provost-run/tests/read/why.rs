@@ -156,7 +156,7 @@ fn what_a_plan_asserts_in_vain_is_open() {
       4 StepSettled enough: failed, acceptance_failed: only 2 are free
       5 RunEnded run: failed at `enough`, acceptance_failed
       maybe: plan: what the plan wrote at `enough`
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
 }
 
@@ -228,7 +228,7 @@ fn no_proposal_at_all_is_undecided() {
       3 PlanGivenUp planner: proposed nothing (request 1): no playbook matches
       4 RunEnded run: refused, invalid_arguments: no playbook matches
       maybe: neither: a planner that has none, or none that could be asked
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
 }
 
@@ -248,7 +248,7 @@ fn a_criterion_unmet_by_steps_that_succeeded_is_open() {
       14 RunEnded run: failed, unmet: not proven: `goal`
       maybe: plan: the proofs, or what the plan does
       maybe: execution: what `count` read is not so
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
 }
 
@@ -290,7 +290,7 @@ fn a_no_to_what_a_criterion_does_not_rest_on_explains_nothing() {
       17 RunEnded run: failed, unmet
       maybe: plan: the proofs, or what the plan does
       maybe: execution: what `other` read is not so
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
 }
 
@@ -320,7 +320,7 @@ fn steps_that_disagree_leave_it_undecided() {
       also: undecided: `t.b` refuses the arguments of step `b`
       maybe: plan: what the plan wrote at `b`
       maybe: execution: what the tool of `b` answered
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
 }
 
@@ -349,7 +349,7 @@ fn what_is_not_found_is_open_without_a_witness() {
       maybe: plan: what the plan wrote at `get`
       maybe: execution: what the tool of `get` answered
       maybe: neither: what changed outside before `get`
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
     insta::assert_snapshot!(run(r#"{"id":"${ steps.list.output.rows[0].id }"}"#), @r"
     undecided (nobody, -, open): what step `get` names is not there, as its tool says
@@ -360,7 +360,7 @@ fn what_is_not_found_is_open_without_a_witness() {
       maybe: plan: what the plan wrote at `get`
       maybe: execution: what the tool of `get` answered
       maybe: neither: what changed outside before `get`
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
 }
 
@@ -436,14 +436,14 @@ fn policy_that_changed_is_neithers_and_the_same_policy_is_undecided() {
       10 RunEnded run: failed at `count`, policy_denied
       maybe: neither: policy changed after the check
       maybe: plan: what the plan wrote at `count`
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
     insta::assert_snapshot!(one(denied), @r"
     undecided (nobody, -, open): policy forbids step `count` with its actual values
       7 StepSettled count: failed, policy_denied: policy forbids it: `no-prod`
       8 RunEnded run: failed at `count`, policy_denied
       maybe: plan: what the plan wrote at `count`
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
     insta::assert_snapshot!(one("resumed\nover failed drift"), @r"
     neither (operator, entry_moved, proven): the rules changed, and the plan no longer passes the check
@@ -477,7 +477,7 @@ fn a_loop_stands_beside_what_is_open() {
       also: plan: the plan makes the same call in `a`, `b`, `c`
       maybe: execution: what the tool of `c` answered
       maybe: plan: what the plan wrote at `c`
-      would decide: provost why r --against RIGHT_RUN
+      would decide: why r --against RIGHT_RUN
     ");
 }
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Picture, Place, Shape, StepBox};
+use super::{GraphShape, Picture, Place, StepBox};
 use crate::markup::{escape, shortened};
 
 const WIDTH: i32 = 176;
@@ -75,7 +75,7 @@ fn middles(picture: &Picture) -> Vec<Vec<(i32, i32)>> {
 
 /// The picture as SVG; `link` makes the address of a box.
 #[must_use]
-pub fn svg(shape: &Shape, picture: &Picture, link: impl Fn(&StepBox) -> String) -> String {
+pub fn svg(shape: &GraphShape, picture: &Picture, link: impl Fn(&StepBox) -> String) -> String {
     let (width, height) = picture.size;
     let middles = middles(picture);
     let wide = if width > FITS_MAX { " is-wide" } else { "" };
@@ -149,7 +149,7 @@ fn line(out: &mut String, points: &[(i32, i32)], across: bool) {
 }
 
 /// The names at the ends of lines that are not drawn.
-fn stubs(shape: &Shape, picture: &Picture, at: usize) -> String {
+fn stubs(shape: &GraphShape, picture: &Picture, at: usize) -> String {
     let name = |at: &usize| shape.boxes.get(*at).map(|one| one.name.as_str());
     let into = picture.stubs.iter().filter(|(_, to)| *to == at);
     let out_of = picture.stubs.iter().filter(|(from, _)| *from == at);

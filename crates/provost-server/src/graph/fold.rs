@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Shape, StepBox, layer, reduce};
+use super::{GraphShape, StepBox, layer, reduce};
 
 /// Most boxes that are drawn each by itself.
 pub const BOXES_MAX: usize = 300;
@@ -16,7 +16,7 @@ const ALIKE_MIN: usize = 4;
 /// The shape, with boxes alike folded if there are too many; `open` are ids that stand by
 /// themselves whatever they are like.
 #[must_use]
-pub fn folded(shape: Shape, open: &[&str]) -> Shape {
+pub fn folded(shape: GraphShape, open: &[&str]) -> GraphShape {
     if shape.boxes.len() <= BOXES_MAX {
         return shape;
     }
@@ -48,7 +48,7 @@ fn is_told(look: &str) -> bool {
     )
 }
 
-fn contracted(shape: &Shape, edges: &[(usize, usize)], stands_in: &[usize]) -> Shape {
+fn contracted(shape: &GraphShape, edges: &[(usize, usize)], stands_in: &[usize]) -> GraphShape {
     let mut count: BTreeMap<usize, usize> = BTreeMap::new();
     for first in stands_in {
         *count.entry(*first).or_default() += 1;
@@ -74,7 +74,7 @@ fn contracted(shape: &Shape, edges: &[(usize, usize)], stands_in: &[usize]) -> S
         .collect();
     left.sort_unstable();
     left.dedup();
-    Shape {
+    GraphShape {
         boxes: boxes.collect(),
         edges: left,
     }

@@ -10,7 +10,7 @@ use provost_engine::run::read::words::step_status;
 use provost_engine::run::state::{State, StepState};
 use provost_plan::plan::{Step, StepKind};
 
-use super::{Shape, StepBox, draw, fold, layout};
+use super::{GraphShape, StepBox, draw, fold, layout};
 use crate::markup::Markup;
 
 /// The graph of the plan in force; none before there is one.
@@ -28,7 +28,7 @@ pub fn graph(state: &State, open: &[&str]) -> Option<Markup> {
 
 /// The steps of the plan in force, in its order.
 #[must_use]
-pub fn shape(state: &State) -> Option<Shape> {
+pub fn shape(state: &State) -> Option<GraphShape> {
     let checked = state.plan()?.checked();
     let steps = &checked.plan().steps;
     let place: BTreeMap<&str, usize> = steps
@@ -36,7 +36,7 @@ pub fn shape(state: &State) -> Option<Shape> {
         .enumerate()
         .map(|(at, step)| (step.id.value.as_str(), at))
         .collect();
-    let mut shape = Shape::default();
+    let mut shape = GraphShape::default();
     for (to, step) in steps.iter().enumerate() {
         let id = step.id.value.as_str();
         shape.boxes.push(of_step(step, state.steps.get(id)));

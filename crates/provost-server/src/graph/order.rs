@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Picture, Place, Shape, draw};
+use super::{GraphShape, Picture, Place, draw};
 
 /// Sweeps to and fro.
 const SWEEPS: usize = 8;
@@ -17,7 +17,7 @@ const SPAN_MAX: usize = 6;
 const ACROSS_MAX: usize = 12;
 
 /// The rank of each box that was drawn before.
-pub(super) fn ranks(shape: &Shape, before: &[String]) -> Vec<Option<usize>> {
+pub(super) fn ranks(shape: &GraphShape, before: &[String]) -> Vec<Option<usize>> {
     let ranks: BTreeMap<&str, usize> = before
         .iter()
         .enumerate()

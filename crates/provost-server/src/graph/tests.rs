@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::*;
 
-fn shape(count: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Shape {
+fn shape(count: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphShape {
     let boxes = (0..count).map(|at| StepBox {
         id: format!("s{at}"),
         name: format!("s{at}"),
@@ -15,17 +15,17 @@ fn shape(count: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> Shape
         group: None,
         stands_for: 1,
     });
-    Shape {
+    GraphShape {
         boxes: boxes.collect(),
         edges: edges.into_iter().collect(),
     }
 }
 
-fn chain(count: usize) -> Shape {
+fn chain(count: usize) -> GraphShape {
     shape(count, (1..count).map(|at| (at - 1, at)))
 }
 
-fn fan(count: usize) -> Shape {
+fn fan(count: usize) -> GraphShape {
     shape(
         count + 2,
         (1..=count).flat_map(|at| [(0, at), (at, count + 1)]),
@@ -33,7 +33,7 @@ fn fan(count: usize) -> Shape {
 }
 
 /// `wide` columns of `deep` steps, each waiting for two of the column before.
-fn grid(wide: usize, deep: usize) -> Shape {
+fn grid(wide: usize, deep: usize) -> GraphShape {
     let edges = (1..wide).flat_map(|column| {
         (0..deep).flat_map(move |row| {
             let to = column * deep + row;
@@ -45,14 +45,14 @@ fn grid(wide: usize, deep: usize) -> Shape {
 }
 
 /// A chain in which everything also waits for the first step.
-fn context(count: usize) -> Shape {
+fn context(count: usize) -> GraphShape {
     let mut shape = chain(count);
     shape.edges.extend((2..count).map(|at| (0, at)));
     shape
 }
 
 /// The picture as text: one line a layer, then the lines and stubs.
-fn told(shape: &Shape, before: &[String]) -> String {
+fn told(shape: &GraphShape, before: &[String]) -> String {
     let picture = layout(shape, before);
     let mut out = format!(
         "{} {}x{}\n",

@@ -9,9 +9,9 @@ use crate::problem::{Problem, ProblemKind};
 
 /// The fields of a form.
 #[derive(Debug, Default)]
-pub(crate) struct Fields(BTreeMap<String, Vec<String>>);
+pub(crate) struct FormFields(BTreeMap<String, Vec<String>>);
 
-impl Fields {
+impl FormFields {
     /// Reads the body of a form.
     pub(crate) fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -92,19 +92,19 @@ mod tests {
 
     #[test]
     fn a_form_is_read_and_what_is_not_known_is_refused() {
-        let mut fields = Fields::read(b"a=x+%C3%A4%26&steps=1&steps=2&empty=&z").unwrap();
+        let mut fields = FormFields::read(b"a=x+%C3%A4%26&steps=1&steps=2&empty=&z").unwrap();
         assert_eq!(fields.need("a").unwrap(), "x \u{e4}&");
         assert_eq!(fields.all("steps"), ["1", "2"]);
         assert_eq!(fields.take("empty"), None);
         assert!(fields.need("gone").is_err());
         assert!(fields.end().unwrap_err().detail.contains("`z`"));
-        assert!(Fields::read(b"").unwrap().end().is_ok(), "the control");
+        assert!(FormFields::read(b"").unwrap().end().is_ok(), "the control");
     }
 
     #[test]
     fn what_is_no_text_is_refused() {
         for body in [&b"a=%ff"[..], b"a=%4", b"a=%zz", b"%=1"] {
-            assert!(Fields::read(body).is_err(), "{body:?}");
+            assert!(FormFields::read(body).is_err(), "{body:?}");
         }
     }
 }

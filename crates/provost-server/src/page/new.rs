@@ -8,7 +8,7 @@ use axum::extract::{RawForm, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
 
-use super::form::Fields;
+use super::form::FormFields;
 use super::waits::nonce;
 use super::{Frame, Person, html};
 use crate::api::runs::begin_goal;
@@ -69,7 +69,7 @@ pub(crate) async fn begin(
     Person(viewer): Person,
     RawForm(body): RawForm,
 ) -> Result<Response, Problem> {
-    let mut fields = Fields::read(&body)?;
+    let mut fields = FormFields::read(&body)?;
     let goal = fields.take("goal").unwrap_or_default();
     let again = fields.take("again").is_some();
     let key = fields.take("nonce");

@@ -15,7 +15,7 @@ use provost_plan::digest::Digest;
 use serde_json::Value;
 
 use super::Person;
-use super::form::Fields;
+use super::form::FormFields;
 use crate::app::App;
 use crate::problem::{Problem, ProblemKind};
 use crate::statements;
@@ -27,7 +27,7 @@ pub(crate) async fn post(
     Path(id): Path<String>,
     RawForm(body): RawForm,
 ) -> Result<Response, Problem> {
-    let mut fields = Fields::read(&body)?;
+    let mut fields = FormFields::read(&body)?;
     let nonce = fields.take("nonce");
     let reader = viewer.clone();
     let (run, statement) = app
@@ -53,7 +53,7 @@ pub(crate) async fn post(
     Ok(Redirect::to(&format!("{back}?said={word}")).into_response())
 }
 
-fn read(state: &RunState, fields: &mut Fields) -> Result<Statement, Problem> {
+fn read(state: &RunState, fields: &mut FormFields) -> Result<Statement, Problem> {
     let kind = fields.need("kind")?;
     Ok(match kind.as_str() {
         "approve" => {
@@ -96,7 +96,7 @@ fn digest(text: &str) -> Result<Digest, Problem> {
     })
 }
 
-fn answer(state: &RunState, fields: &mut Fields) -> Result<Statement, Problem> {
+fn answer(state: &RunState, fields: &mut FormFields) -> Result<Statement, Problem> {
     let question = digest(&fields.need("question")?)?;
     let typed = fields.need("value")?;
     let known = state
@@ -107,7 +107,7 @@ fn answer(state: &RunState, fields: &mut Fields) -> Result<Statement, Problem> {
     Ok(Statement::Answer { question, value })
 }
 
-fn settle(state: &RunState, fields: &mut Fields) -> Result<Statement, Problem> {
+fn settle(state: &RunState, fields: &mut FormFields) -> Result<Statement, Problem> {
     let named = fields.need("slot")?;
     let mut slots = state.items().map(|(slot, _)| slot);
     let slot: Slot = slots

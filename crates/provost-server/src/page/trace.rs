@@ -140,7 +140,11 @@ pub(crate) async fn why(
                 .iter()
                 .map(|one| seen(&one.text))
                 .collect(),
-            would_decide: judged.would_decide.iter().map(seen).collect(),
+            would_decide: judged
+                .would_decide
+                .iter()
+                .map(|args| seen(format!("provost {args}")))
+                .collect(),
             proof: proof.collect(),
         })
     });

@@ -91,7 +91,8 @@ fn page(judged: &Judgment) -> Page {
         page.end();
     }
     for command in &judged.would_decide {
-        page.strong("what would decide it: ").line(command);
+        page.strong("what would decide it: ")
+            .line(&format!("provost {command}"));
     }
     for what in &judged.not_looked_at {
         page.faint("not looked at: ").line(what);

@@ -15,6 +15,7 @@ use super::{Certainty, Guilty, Judgment, Party, worded};
 use crate::call::Slot;
 use crate::event::{AttemptEnded, AttemptStarted, Event, RunCreated};
 use crate::outcome::Class;
+use crate::shown::observed;
 use crate::state::Waiting;
 
 /// A call that ended, as another run can be compared with it.
@@ -27,7 +28,7 @@ struct RightRun<'e> {
     plans: Vec<&'e Value>,
     tools: BTreeMap<&'e str, Digest>,
     policy: Option<Digest>,
-    answers: BTreeMap<ComparedCall<'e>, (Class, Option<&'e Value>)>,
+    answers: BTreeMap<ComparedCall<'e>, (Class, Option<Digest>)>,
     words: Vec<String>,
 }
 
@@ -103,12 +104,14 @@ impl<'e> RightRun<'e> {
                         known.answers.insert(key, (ended.class, None));
                     }
                 }
-                Event::ObservationMade { slot, output, .. } => {
-                    if let Some(key) = calls.last.get(slot) {
-                        known.answers.insert(*key, (Class::Ok, Some(output)));
+                other => match observed(other) {
+                    Some((slot, output)) => {
+                        if let Some(key) = calls.last.get(slot) {
+                            known.answers.insert(*key, (Class::Ok, Some(output)));
+                        }
                     }
-                }
-                other => known.words.extend(person(other)),
+                    None => known.words.extend(person(other)),
+                },
             }
         }
         known
@@ -158,10 +161,10 @@ fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFou
                 let key = calls.ends(ended);
                 key.and_then(|key| other_answer(&known, key, ended, None))
             }
-            Event::ObservationMade { slot, output, .. } => {
-                let key = calls.last.get(slot).copied();
-                key.and_then(|key| observed_otherwise(&known, key, slot, output))
-            }
+            Event::ObservationMade { .. } => observed(event).and_then(|(slot, output)| {
+                let key = calls.last.get(slot).copied()?;
+                observed_otherwise(&known, key, slot, output)
+            }),
             other => person(other).and_then(|words| {
                 let found = known.words.get(said) != Some(&words);
                 said += 1;
@@ -264,7 +267,7 @@ fn observed_otherwise(
     known: &RightRun<'_>,
     key: ComparedCall<'_>,
     slot: &Slot,
-    output: &Value,
+    output: Digest,
 ) -> Option<CauseFound> {
     let (_, right) = known.answers.get(&key)?;
     if right.is_none_or(|right| right == output) {

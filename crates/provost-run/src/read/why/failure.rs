@@ -17,6 +17,7 @@ use super::{Certainty, Guilty, Party, PossibleCause};
 use crate::call::{Purpose, Slot};
 use crate::event::{Event, StepStatus};
 use crate::outcome::Class;
+use crate::shown::observed;
 
 /// The most sources that an open verdict names.
 const SOURCES_MAX: usize = 8;
@@ -386,11 +387,9 @@ pub(super) fn changed_reading(story: &Story<'_>, among: &[String]) -> Option<(St
     retaken.into_iter().find_map(|slot| {
         let seen: Vec<_> = story
             .numbered()
-            .filter_map(|(seq, event)| match event {
-                Event::ObservationMade {
-                    slot: of, output, ..
-                } if of == slot => Some((seq, output)),
-                _ => None,
+            .filter_map(|(seq, event)| {
+                let (of, output) = observed(event)?;
+                (of == slot).then_some((seq, output))
             })
             .collect();
         let last = seen.last()?;
@@ -513,7 +512,7 @@ pub(super) fn possible(
 
 /// What a person may type where a journal does not decide.
 pub(super) fn would_decide(story: &Story<'_>) -> Vec<String> {
-    vec![format!("provost why {} --against RIGHT_RUN", story.run())]
+    vec![format!("why {} --against RIGHT_RUN", story.run())]
 }
 
 /// Slots that failed in passing and were not over: what they were waiting for, they blame.
