@@ -180,14 +180,10 @@ impl Say<'_> {
         let Some(session) = &mut self.run.session else {
             return Err(why(self.run.id.clone(), "was let go of").into());
         };
-        let state = session.state();
-        let about = StatementSubject {
-            store: self.run.engine.inbox().store(),
-            run: &self.run.id,
-            revision: state.in_force.revision,
-        };
-        let now = now_ms();
-        let envelope = StatementEnvelope::new(about, self.statement, &self.by.name, now, None)?;
+        let store = self.run.engine.inbox().store();
+        let (about, lapses_at) = StatementSubject::of(store, session.state(), &self.statement);
+        let (by, now) = (&self.by.name, now_ms());
+        let envelope = StatementEnvelope::new(about, self.statement, by, now, lapses_at)?;
         let envelope = match &self.by.key {
             Some(key) => envelope.signed_with(key),
             None => envelope,

@@ -135,20 +135,8 @@ fn make(
     state: &State,
     statement: Statement,
 ) -> Result<StatementEnvelope, Problem> {
-    let card = statement.card().and_then(|digest| state.card(&digest));
-    let revision = card.map_or(state.in_force.revision, |known| known.card.revision);
-    let lapses_at = match &statement {
-        Statement::Answer { question, .. } => {
-            let asked = state.question(question);
-            asked.and_then(|asked| Some(asked.question.expires.as_ref()?.at))
-        }
-        _ => card.and_then(|known| known.card.expires_at),
-    };
-    let about = StatementSubject {
-        store: shared.engine.inbox().store(),
-        run: &state.head.run,
-        revision,
-    };
+    let store = shared.engine.inbox().store();
+    let (about, lapses_at) = StatementSubject::of(store, state, &statement);
     let by = &viewer.principal.id;
     StatementEnvelope::new(about, statement, by, now_ms(), lapses_at)
         .map_err(|error| Problem::new(ProblemKind::Unfit, error.to_string()))

@@ -223,20 +223,7 @@ impl LocalSigner {
         state: &State,
         statement: Statement,
     ) -> Result<StatementEnvelope, Failure> {
-        let card = statement.card().and_then(|digest| state.card(&digest));
-        let revision = card.map_or(state.in_force.revision, |known| known.card.revision);
-        let lapses_at = match &statement {
-            Statement::Answer { question, .. } => {
-                let asked = state.question(question);
-                asked.and_then(|asked| Some(asked.question.expires.as_ref()?.at))
-            }
-            _ => card.and_then(|known| known.card.expires_at),
-        };
-        let about = StatementSubject {
-            store,
-            run: &state.head.run,
-            revision,
-        };
+        let (about, lapses_at) = StatementSubject::of(store, state, &statement);
         self.sign(about, statement, lapses_at)
     }
 

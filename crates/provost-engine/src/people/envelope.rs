@@ -4,6 +4,7 @@
 //! signature is under the signature, and a field that is not known is refused, not dropped.
 
 use provost_plan::digest::{canonical, normalize};
+use provost_run::state::State;
 use provost_run::statement::{RecordedStatement, Statement, StatementRecord};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -65,6 +66,28 @@ pub struct StatementSubject<'a> {
     pub run: &'a str,
     /// The revision of its plan.
     pub revision: u32,
+}
+
+impl<'a> StatementSubject<'a> {
+    /// What a statement to a run that stands so is about, and when what it answers lapses: a card
+    /// names its revision, and a card or a question its time.
+    #[must_use]
+    pub fn of(store: &'a str, state: &'a State, statement: &Statement) -> (Self, Option<i64>) {
+        let card = statement.card().and_then(|digest| state.card(&digest));
+        let lapses_at = match statement {
+            Statement::Answer { question, .. } => {
+                let asked = state.question(question);
+                asked.and_then(|asked| Some(asked.question.expires.as_ref()?.at))
+            }
+            _ => card.and_then(|known| known.card.expires_at),
+        };
+        let about = Self {
+            store,
+            run: &state.head.run,
+            revision: card.map_or(state.in_force.revision, |known| known.card.revision),
+        };
+        (about, lapses_at)
+    }
 }
 
 impl StatementEnvelope {

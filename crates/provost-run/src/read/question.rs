@@ -43,13 +43,10 @@ pub fn read(question: &Question, typed: &str) -> Result<Value, String> {
     let fits = |value: &Value| schema.violations(value).is_empty();
     let text = Value::String(typed.to_owned());
     let json = serde_json::from_str::<Value>(typed).ok();
-    match json {
-        Some(value) if fits(&value) => Ok(value),
-        _ if fits(&text) => Ok(text),
-        _ if yes_or_no(typed).is_some_and(|value| fits(&value)) => {
-            Ok(yes_or_no(typed).unwrap_or_default())
-        }
-        _ => {
+    let meant = [json, Some(text.clone()), yes_or_no(typed)];
+    match meant.into_iter().flatten().find(fits) {
+        Some(value) => Ok(value),
+        None => {
             let wants_text = question.answer.get("type").and_then(Value::as_str) == Some("string");
             let violation = schema
                 .violations(&text)
