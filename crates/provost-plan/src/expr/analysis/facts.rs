@@ -3,7 +3,9 @@
 //! Owns the rules, one an operator. A result of `None` means that the value cannot be. INVARIANT:
 //! every rule only weakens: a fact that is not certain is left out.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::guards::{Fact, place};
 use super::items;
@@ -13,12 +15,13 @@ use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
 use crate::expr::{Root, Segment};
 
 /// A set of facts that hold together.
+// Why shared: a long `&&` hands the same facts to each of its operands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::expr) struct Facts(BTreeSet<Fact>);
+pub(in crate::expr) struct Facts(Rc<BTreeSet<Fact>>);
 
 impl From<&BTreeSet<Fact>> for Facts {
     fn from(facts: &BTreeSet<Fact>) -> Self {
-        Self(facts.clone())
+        Self::of(facts.clone())
     }
 }
 
@@ -32,8 +35,12 @@ pub(in crate::expr) fn is_variable(root: &Root) -> bool {
 }
 
 impl Facts {
+    fn of(facts: BTreeSet<Fact>) -> Self {
+        Self(Rc::new(facts))
+    }
+
     fn one(fact: Fact) -> Self {
-        Self(BTreeSet::from([fact]))
+        Self::of(BTreeSet::from([fact]))
     }
 
     fn present((root, path): Place) -> Self {
@@ -57,13 +64,21 @@ impl Facts {
 
     /// What holds if both hold.
     pub(in crate::expr) fn and(&self, other: &Self) -> Self {
-        Self(self.0.union(&other.0).cloned().collect())
+        if other.0.is_subset(&self.0) {
+            return self.clone();
+        }
+        if self.0.is_empty() {
+            return other.clone();
+        }
+        let mut both = self.clone();
+        Rc::make_mut(&mut both.0).extend(other.0.iter().cloned());
+        both
     }
 
     /// What holds if either holds.
     fn or(&self, other: &Self) -> Self {
         let mut both = BTreeSet::new();
-        for fact in &self.0 {
+        for fact in self.0.iter() {
             match fact {
                 Fact::Status { step, .. } => {
                     if let (Some(mine), Some(theirs)) = (self.status(step), other.status(step)) {
@@ -87,18 +102,18 @@ impl Facts {
                 }
             }
         }
-        Self(both)
+        Self::of(both)
     }
 
     /// The words that the status of a step can still be, if anything is known of it.
-    fn status(&self, step: &str) -> Option<BTreeSet<String>> {
+    fn status(&self, step: &str) -> Option<Cow<'_, BTreeSet<String>>> {
         self.0
             .iter()
             .filter_map(|fact| match fact {
-                Fact::Status { step: known, words } if known == step => Some(words.clone()),
+                Fact::Status { step: known, words } if known == step => Some(Cow::Borrowed(words)),
                 _ => None,
             })
-            .reduce(|a, b| a.intersection(&b).cloned().collect())
+            .reduce(|a, b| Cow::Owned(a.intersection(&b).cloned().collect()))
     }
 
     /// Whether a step has succeeded, for certain.
@@ -131,7 +146,7 @@ impl Facts {
             };
             present = usize::from(there);
         }
-        for fact in &self.0 {
+        for fact in self.0.iter() {
             let (known_root, known, sure) = match fact {
                 Fact::Status { .. } => continue,
                 Fact::Present { root, path } => (root, path, 0),
@@ -174,18 +189,17 @@ impl Facts {
             },
             other => other,
         });
-        Self(moved.collect())
+        Self::of(moved.collect())
     }
 
     /// The facts that have a meaning outside the expression.
     pub(in crate::expr) fn exported(self) -> BTreeSet<Fact> {
-        self.0
-            .into_iter()
-            .filter(|fact| match fact {
-                Fact::Status { .. } => true,
-                Fact::Present { root, .. } | Fact::NotNull { root, .. } => !is_variable(root),
-            })
-            .collect()
+        let mut facts = Rc::unwrap_or_clone(self.0);
+        facts.retain(|fact| match fact {
+            Fact::Status { .. } => true,
+            Fact::Present { root, .. } | Fact::NotNull { root, .. } => !is_variable(root),
+        });
+        facts
     }
 }
 
