@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -389,6 +390,7 @@ pub(crate) struct Pass<'a> {
     base: &'a RevisionBase<'a>,
     graph: graph::Graph,
     order: order::Order<'a>,
+    guards: Rc<guards::Guards<'a>>,
     /// The parameters of the goal.
     params: Value,
     outputs: scope::Outputs,
@@ -425,14 +427,16 @@ impl<'a> Pass<'a> {
         base: &'a RevisionBase<'a>,
     ) -> Self {
         let graph = graph::Graph::of(plan);
+        let order = order::Order::of(plan, &terms.catalog, &graph);
         Self {
             plan,
             origin,
             terms,
             open,
             base,
-            order: order::Order::of(plan, &terms.catalog, &graph),
             graph,
+            guards: Rc::new(guards::Guards::of(plan, &order)),
+            order,
             params: Value::Object(terms.goal.params.clone()),
             outputs: scope::Outputs::default(),
             labels: BTreeMap::new(),

@@ -4,15 +4,17 @@
 //! without a finding never fails for want of its path, unless no schema says what is there.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use super::Pass;
 use super::graph::step_of;
+use super::order::Order;
 use super::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Fact, Read, Root, Segment, Taker, Template};
 use crate::plan::subgoal::parent_of;
-use crate::plan::{OnFailure, Step};
+use crate::plan::{OnFailure, Plan, Step};
 use crate::schema::path::PathFault;
 use crate::schema::{Kinds, PathType, Places};
 use crate::source::Span;
@@ -28,7 +30,7 @@ pub(crate) type GuardFacts = BTreeSet<Fact>;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
-    let guards = Guards::of(pass);
+    let guards = Rc::clone(&pass.guards);
     for step in &pass.plan.steps {
         let from = found.len();
         of_step(pass, &guards, step, &mut found);
@@ -63,7 +65,7 @@ fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Di
     if let Some(when) = &step.when {
         template(pass, &before, when, &before_when(pass, guards, step), found);
     }
-    let given = given(pass, guards, step);
+    let given = given(pass, step);
     if let Some(each) = &step.for_each {
         let reads = |given: &GuardFacts| each.list.list_reads(given);
         found.extend(look(pass, &before, &each.list, &given, &reads));
@@ -113,21 +115,13 @@ fn absent_is_not_null(finding: &mut Diagnostic, template: &Template) {
     finding.hint = Some(format!("{GUARD}{condition} ? {value} : null`"));
 }
 
-/// What holds where the answer is given, of steps that may fail: only a run of which every proof
-/// holds gives one.
-///
-/// Why not of steps that may be skipped: a claim about one says when it is made, also where a
-/// proof asks for it.
+/// What holds of the steps where the answer is given: only a run of which every proof holds gives
+/// one.
 pub(crate) fn proven(pass: &Pass<'_>) -> GuardFacts {
-    let is_skipped = |id: &String| {
-        let step = pass.plan.step(id);
-        let parent = pass.plan.parent(id);
-        step.is_some_and(|s| s.when.is_some()) || parent.is_some_and(|(p, _)| p.when.is_some())
-    };
     let proofs = pass.plan.success.iter();
     let facts = proofs.flat_map(|proof| proof.check.facts_if_true());
     facts
-        .filter(|fact| matches!(fact, Fact::Status { step, .. } if !is_skipped(step)))
+        .filter(|fact| matches!(fact, Fact::Status { .. }))
         .collect()
 }
 
@@ -138,18 +132,18 @@ pub(crate) fn before_when(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> 
     let of_parent = parent.and_then(|(parent, _)| guards.facts(&parent.id.value));
     let terms = parent.map(|(parent, _)| guards.terms(parent));
     let mut facts = of_parent.cloned().unwrap_or_default();
-    facts.extend(asserted(pass, step));
+    facts.extend(asserted(pass.plan, &pass.order, step));
     guards.implied(facts, terms.unwrap_or_default())
 }
 
 /// That the assertions held which hold a step back: those that cannot be passed by.
-fn asserted<'p>(pass: &'p Pass<'_>, step: &Step) -> impl Iterator<Item = Fact> + use<'p> {
+fn asserted(plan: &Plan, order: &Order<'_>, step: &Step) -> Vec<Fact> {
     // Why none: its readings are taken again after these were looked at.
     let id = Some(&step.id.value).filter(|_| step.fresh.is_none());
-    let before = id.into_iter().flat_map(|id| pass.order.assertions(id));
+    let before = id.into_iter().flat_map(|id| order.assertions(id));
     let held = before.filter(|asserted| {
         let id = &asserted.id.value;
-        let parent = pass.plan.parent(id);
+        let parent = plan.parent(id);
         let is_skipped = asserted.when.is_some() || parent.is_some_and(|(p, _)| p.when.is_some());
         !is_skipped && !asserted.on_failure.may_go_on()
     });
@@ -157,19 +151,22 @@ fn asserted<'p>(pass: &'p Pass<'_>, step: &Step) -> impl Iterator<Item = Fact> +
         step: asserted.id.value.clone(),
         words: BTreeSet::from(["succeeded".to_owned()]),
     });
-    facts.collect::<Vec<_>>().into_iter()
+    facts.collect()
 }
 
 /// What holds where a step runs.
-pub(crate) fn given(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> GuardFacts {
-    let mut given = before_when(pass, guards, step);
-    if let Some(own) = guards.facts(&step.id.value) {
-        given.extend(own.iter().cloned());
-        given = guards.implied(given, guards.terms(step));
-    }
-    let list = step.for_each.as_ref().map(|each| each.list.item_facts());
-    given.extend(list.unwrap_or_default());
-    given
+pub(crate) fn given(pass: &Pass<'_>, step: &Step) -> Rc<GuardFacts> {
+    pass.guards.given(step, || {
+        let guards = &pass.guards;
+        let mut given = before_when(pass, guards, step);
+        if let Some(own) = guards.facts(&step.id.value) {
+            given.extend(own.iter().cloned());
+            given = guards.implied(given, guards.terms(step));
+        }
+        let list = step.for_each.as_ref().map(|each| each.list.item_facts());
+        given.extend(list.unwrap_or_default());
+        given
+    })
 }
 
 /// What a template gives to an argument that does not take null, and may be null.
@@ -443,7 +440,7 @@ fn may_be_null(places: &impl Places, read: &Read, path: &[Segment]) -> Option<Di
     if !nullable || ty.kinds().within(Kinds::NULL) {
         return None;
     }
-    let shown = read.reference.to_string();
+    let shown = read.shown(read.reference.path.len());
     let message = format!("`{shown}` may be null, which {taker} does not take");
     Some(
         Diagnostic::new(Code::UnguardedRead, read.reference.span, message)
@@ -464,13 +461,8 @@ fn may_be_absent(
         let proven = read.is_present(depth) || (if_null && read.is_not_null(depth - 1));
         depth <= read.needs() && !proven
     })?;
-    let shown = |depth: usize| {
-        let mut reference = read.reference.clone();
-        reference.path.truncate(depth);
-        reference.to_string()
-    };
-    let here = shown(before + absence.depth);
-    let holder = shown(before + absence.depth - 1);
+    let here = read.shown(before + absence.depth);
+    let holder = read.shown(before + absence.depth - 1);
     let last = path.get(absence.depth - 1);
     let (why, guard) = match (absence.why, last) {
         (PathFault::HolderNull, _) => (
@@ -480,6 +472,10 @@ fn may_be_absent(
         (PathFault::Undeclared, _) => (
             "the schema does not name it".to_owned(),
             format!("has({here})"),
+        ),
+        (PathFault::Optional, Some(Segment::Index(0))) => (
+            "the list may be empty".to_owned(),
+            format!("size({holder}) > 0"),
         ),
         (PathFault::Optional, Some(Segment::Index(at))) => (
             format!("the list may have only {at} items"),
@@ -494,6 +490,9 @@ fn may_be_absent(
 }
 
 fn finding(read: &Read, why: &str) -> Diagnostic {
-    let message = format!("`{}` may be absent: {why}", read.reference);
+    let message = format!(
+        "`{}` may be absent: {why}",
+        read.shown(read.reference.path.len())
+    );
     Diagnostic::new(Code::UnguardedRead, read.reference.span, message)
 }

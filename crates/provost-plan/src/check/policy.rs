@@ -98,7 +98,6 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         .filter(|d| d.severity() == Severity::Error)
         .filter_map(|d| d.step.as_deref())
         .collect();
-    let guards = guards::Guards::of(pass);
     let mut verdicts: BTreeMap<String, BTreeMap<CallRole, Verdict>> = BTreeMap::new();
     let mut found = Vec::new();
     for step in &pass.plan.steps {
@@ -110,7 +109,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         if faulty.contains(id) {
             continue;
         }
-        let given = guards::given(pass, &guards, step);
+        let given = guards::given(pass, step);
         let decide = |operation: &Operation, args: &ArgTree, own: &BTreeMap<String, Label>| {
             let inputs_validated = !may_read_unaccepted(pass, args, &given);
             let (args, unknown) = known(pass, args);

@@ -4,6 +4,7 @@
 //! time. INVARIANT: an argument without a finding and without a run-time check is proven to fit.
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
@@ -34,14 +35,14 @@ const SCHEMA_BYTES_MAX: usize = 100;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut types = Types::default();
-    let guards = guards::Guards::of(pass);
+    let guards = Rc::clone(&pass.guards);
     for step in &pass.plan.steps {
         types.step = Some(step.id.value.clone());
-        types.given = guards::before_when(pass, &guards, step);
+        types.given = Rc::new(guards::before_when(pass, &guards, step));
         if let Some(when) = &step.when {
             types.guard(pass, &Site::before(step), when, "`when`");
         }
-        types.given = guards::given(pass, &guards, step);
+        types.given = guards::given(pass, step);
         types.step(pass, step);
         let checks = std::mem::take(&mut types.run_checks);
         if !checks.is_empty() {
@@ -49,22 +50,22 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         }
     }
     types.step = None;
-    types.given = GuardFacts::new();
+    types.given = Rc::default();
     for proof in &pass.plan.success {
         types.guard(pass, &Site::end(), &proof.check, "a proof");
     }
     let proven = guards::proven(pass);
     for claim in &pass.plan.answer {
-        types.given = guards.implied(proven.clone(), guards::Terms::new());
+        types.given = Rc::new(guards.implied(proven.clone(), guards::Terms::new()));
         if let Some(when) = &claim.when {
             types.guard(pass, &Site::end(), when, "`when`");
             let mut given = proven.clone();
             given.extend(when.facts_if_true());
-            types.given = guards.implied(given, guards::terms_of(when));
+            types.given = Rc::new(guards.implied(given, guards::terms_of(when)));
         }
         types.text(pass, &Site::end(), &claim.text);
     }
-    types.given = GuardFacts::new();
+    types.given = Rc::default();
     for condition in &pass.open.conditions {
         types.guard(pass, &Site::end(), condition, "`when`");
     }
@@ -75,7 +76,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
 struct Types {
     step: Option<String>,
     /// What holds where the template stands.
-    given: GuardFacts,
+    given: Rc<GuardFacts>,
     found: Vec<Diagnostic>,
     run_checks: Vec<RunCheck>,
     /// Whether a part of these arguments has no type, because of an error that is reported.

@@ -366,7 +366,7 @@ impl<'a> Evaluator<'a> {
             return Ok(Value::Unknown);
         };
         let is_self = self.here == Some(number);
-        if self.proving && (field != "status" || step.when.is_some()) {
+        if self.proving && field != "status" {
             return Ok(Value::Unknown);
         }
         match field.as_str() {

@@ -3,13 +3,15 @@
 //! Owns the conditions of all steps of a plan. Finds nothing. INVARIANT: a fact that is added holds
 //! wherever those that it follows from do; what is not followed only counts as not guarded.
 
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::rc::Rc;
 
-use super::super::Pass;
 use super::GuardFacts;
+use crate::check::order::Order;
 use crate::expr::{Fact, Template};
 use crate::limits::{GUARD_FACTS_MAX, GUARDS_FOLLOWED_MAX};
-use crate::plan::Step;
+use crate::plan::{Plan, Step};
 
 /// The forms of the terms of conditions that are true.
 pub(crate) type Terms = BTreeSet<String>;
@@ -17,7 +19,7 @@ pub(crate) type Terms = BTreeSet<String>;
 /// The condition of a step, what it says if it is true, and what the step asserts.
 struct StepGuard {
     facts: GuardFacts,
-    /// What it asserts: known of it once it has succeeded.
+    /// What it asserts, and what held it back: known once it has succeeded.
     asserted: GuardFacts,
     terms: Terms,
     /// Whether it alone keeps the step from its output where the plan goes on.
@@ -30,7 +32,14 @@ pub(crate) struct Guards<'a> {
     of_steps: BTreeMap<&'a str, StepGuard>,
     /// The steps whose condition has a term.
     with: BTreeMap<String, Vec<&'a str>>,
+    /// What holds where a step runs, for the passes that ask after the first.
+    given: RefCell<BTreeMap<String, Rc<GuardFacts>>>,
+    /// How many facts are kept there.
+    kept: Cell<usize>,
 }
+
+/// Most facts that are kept from one pass to the next; beyond, each pass finds them anew.
+const FACTS_KEPT_MAX: usize = 100_000;
 
 /// The terms of a condition.
 pub(crate) fn terms_of(when: &Template) -> Terms {
@@ -41,32 +50,48 @@ pub(crate) fn terms_of(when: &Template) -> Terms {
 
 impl<'a> Guards<'a> {
     /// What the guards of all steps say.
-    pub(crate) fn of(pass: &Pass<'a>) -> Self {
+    pub(crate) fn of(plan: &'a Plan, order: &Order<'_>) -> Self {
         let mut guards = Self::default();
-        for step in &pass.plan.steps {
-            if step.when.is_none() && step.assertion().is_none() {
+        for step in &plan.steps {
+            let mut asserted = asserted(step);
+            asserted.extend(super::asserted(plan, order, step));
+            if step.when.is_none() && asserted.is_empty() {
                 continue;
             }
             let id = step.id.value.as_str();
             let when = step.when.as_ref();
             let mut terms = when.map(terms_of).unwrap_or_default();
-            let parent = pass
-                .plan
-                .parent(id)
-                .and_then(|(parent, _)| parent.when.as_ref());
+            let parent = plan.parent(id).and_then(|(parent, _)| parent.when.as_ref());
             terms.extend(parent.map(terms_of).unwrap_or_default());
             for term in &terms {
                 guards.with.entry(term.clone()).or_default().push(id);
             }
             let guard = StepGuard {
                 facts: when.map(Template::facts_if_true).unwrap_or_default(),
-                asserted: asserted(step),
+                asserted,
                 terms,
                 is_all: !step.on_failure.may_go_on(),
             };
             guards.of_steps.insert(id, guard);
         }
         guards
+    }
+
+    /// What holds where a step runs: found once, however many passes ask.
+    pub(super) fn given(&self, step: &Step, find: impl FnOnce() -> GuardFacts) -> Rc<GuardFacts> {
+        let id = step.id.value.as_str();
+        if let Some(given) = self.given.borrow().get(id) {
+            return Rc::clone(given);
+        }
+        let given = Rc::new(find());
+        let kept = self.kept.get().saturating_add(given.len());
+        if kept <= FACTS_KEPT_MAX {
+            self.kept.set(kept);
+            self.given
+                .borrow_mut()
+                .insert(id.to_owned(), Rc::clone(&given));
+        }
+        given
     }
 
     /// What the condition of a step says if it is true.

@@ -4,10 +4,11 @@
 //! pass where its `when` says how each cited step ended that may have ended otherwise.
 
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use crate::check::Pass;
 use crate::check::graph::step_of;
-use crate::check::guards::{GuardFacts, Guards, proven, terms_of};
+use crate::check::guards::{GuardFacts, proven, terms_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Fact;
@@ -15,7 +16,7 @@ use crate::plan::readings::is_output;
 use crate::plan::{Claim, OnFailure, Step};
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
-    let guards = Guards::of(pass);
+    let guards = Rc::clone(&pass.guards);
     let proven = proven(pass);
     for claim in &pass.plan.answer {
         let said = claim.when.iter().flat_map(|when| when.facts_if_true());

@@ -2,8 +2,7 @@
 //!
 //! Owns the rule of equal conditions: a place under each term of the `when` of a step is come to
 //! only where that step was not skipped. INVARIANT: a world in which a step ended otherwise than
-//! its
-//! own guard says is none.
+//! its own guard says is none.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +11,7 @@ use provost_plan::expr::tree::{Expr, ExprKind};
 use provost_plan::plan::Step;
 
 use super::{ENDS, Evaluator, Following, Setting, Stop};
+use crate::reference::refs;
 
 impl Evaluator<'_> {
     /// The conditions that a place stands under.
@@ -26,7 +26,13 @@ impl Evaluator<'_> {
         let option = self.choose(key.clone(), ENDS.len())?;
         let end = ENDS.get(option).copied().unwrap_or("succeeded");
         let asserted = step.assertion().map(|asserted| &asserted.condition);
-        let conditions: Vec<&Template> = step.when.iter().chain(asserted).collect();
+        // What held it back, which nothing passes by; `fresh` reads again after that.
+        let steps = &self.setting.plan.steps;
+        let of = |other: &Step| other.id.value == step.id.value;
+        let number = steps.iter().position(of).filter(|_| step.fresh.is_none());
+        let before = number.map(|number| refs::surely_asserted(self.setting, number));
+        let own = step.when.iter().chain(asserted);
+        let conditions: Vec<&Template> = own.chain(before.into_iter().flatten()).collect();
         if !conditions.is_empty()
             && end == "succeeded"
             && !(self.watching && self.following == Following::Plainly)
@@ -82,12 +88,25 @@ fn ran_under(setting: &Setting<'_>, conditions: &[&Template]) -> BTreeSet<String
 }
 
 fn terms(when: &Template) -> BTreeSet<String> {
-    let whole = when.whole().map(|whole| whole.ast());
-    let terms = match whole.map(|whole| &whole.kind) {
-        Some(ExprKind::And(terms)) => terms.as_slice(),
-        _ => whole.map(std::slice::from_ref).unwrap_or_default(),
-    };
-    terms.iter().map(Expr::form).collect()
+    let mut into = BTreeSet::new();
+    if let Some(whole) = when.whole() {
+        terms_of(whole.ast(), &mut into);
+    }
+    into
+}
+
+/// A choice that is false where its test is not asks for both, as `&&` does.
+fn terms_of(expr: &Expr, into: &mut BTreeSet<String>) {
+    match &expr.kind {
+        ExprKind::And(terms) => terms.iter().for_each(|term| terms_of(term, into)),
+        ExprKind::Choice(test, yes, no) if matches!(no.kind, ExprKind::Bool(false)) => {
+            terms_of(test, into);
+            terms_of(yes, into);
+        }
+        _ => {
+            into.insert(expr.form());
+        }
+    }
 }
 
 /// The condition that a step succeeded, as the generator writes it.
