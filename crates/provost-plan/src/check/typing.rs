@@ -430,7 +430,9 @@ impl Typing<'_, '_> {
                 } else if other_texts(&a, &b) {
                     let message = format!("`{symbol}` is always the same: no text has both forms");
                     self.report(span, message);
-                } else if let Some((given, known)) = never_equal(&a, &b) {
+                } else if let Some((given, known)) =
+                    never_equal(&a, &b).filter(|(given, _)| !is_care(operator, given))
+                {
                     let message = format!("`{symbol}` is always the same: it is never {given}");
                     let names: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
                     let given = given.trim_matches('"');
@@ -547,6 +549,12 @@ fn other_texts(a: &Typed, b: &Typed) -> bool {
         (Exact::Type(one), Exact::Type(other)) => one.has_no_text_of(other),
         _ => false,
     }
+}
+
+/// Whether it is asked out of care that a text is not empty: what its schema says already. Whether
+/// a condition says anything beside that is the pass `shape`'s question.
+fn is_care(operator: Compare, given: &str) -> bool {
+    operator == Compare::NotEqual && given == "\"\""
 }
 
 /// The literal that the other side is never equal to, and what that side is instead.

@@ -57,6 +57,15 @@ fn acted_on_by(order: &Order<'_>) -> Vec<StepSet> {
     all
 }
 
+/// How to mend it. Why not always by the other order: where the step waits for the write, that would
+/// be a cycle.
+fn hint(order: &Order<'_>, step: &str, writing: &str) -> String {
+    if order.is_before(writing, step) {
+        return format!("read again after `{writing}`, and let `{step}` act on that reading");
+    }
+    format!("read again after `{writing}`, or let `{writing}` need `{step}`")
+}
+
 /// The finding about one step, if one of its readings may be stale: the first such pair is shown.
 fn stale(
     (order, over, exclusions): (&Order<'_>, &StepSet, &Exclusions<'_, '_>),
@@ -113,10 +122,7 @@ fn stale(
             format!("calls `{}`, which may change it", name(write)),
         )
         .related(reading.id.span, format!("reads with `{}`", name(read)))
-        .hint(format!(
-            "read again after `{}`, or let `{}` need `{}`",
-            writing.id.value, writing.id.value, step.id.value
-        ))
+        .hint(hint(order, &step.id.value, &writing.id.value))
         .step(&step.id.value);
     Some(match pairs {
         1 => finding,

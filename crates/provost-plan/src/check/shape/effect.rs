@@ -1,11 +1,12 @@
 //! Part of the pass `shape`: criteria that want something done, proven by looking alone.
 //!
 //! Owns the words that say that something is to be done, and where they count: at the beginning of
-//! a clause, or after a form of `to be`. INVARIANT: a read that follows a call that is no read
+//! a clause, or after a form of `to be`. INVARIANT: a read that follows a call that is no plain read
 //! proves what it may; what no listed word says is never found.
 
 use std::collections::BTreeSet;
 
+use crate::catalog::Effect;
 use crate::check::Pass;
 use crate::check::graph::step_of;
 use crate::codes::Code;
@@ -75,8 +76,9 @@ fn rests_on_effect(pass: &Pass<'_>, id: &str) -> bool {
         let Some(step) = pass.plan.step(id) else {
             return true;
         };
-        // Why a subgoal too: what its refinement does is not known here.
-        let reads = pass.operation(step).map(|op| op.effect.is_read());
+        // Why a subgoal too: what its refinement does is not known here. Why egress: what is drafted
+        // or translated is made by such a call, a model's for one, and is nowhere else.
+        let reads = pass.operation(step).map(|op| op.effect == Effect::Read);
         if step.subgoal().is_some()
             || reads == Some(false)
             || reads.is_none() && step.tool().is_some()

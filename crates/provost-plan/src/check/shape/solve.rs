@@ -331,7 +331,38 @@ fn of_type(subject: &DemandSubject, ty: &Type, demands: &[&Demand]) -> Option<St
         return None;
     }
     let numbers = ty.never_fits(&Type::of_json(&range.schema()));
-    numbers.map(|_| format!("`{}` is never {}", shown(subject), range.words()))
+    if numbers.is_some() {
+        return Some(format!("`{}` is never {}", shown(subject), range.words()));
+    }
+    let none_left = ty.kinds().within(Kinds::INTEGER | Kinds::NULL)
+        && (runs_out(ty, demands, range.most, -1) || runs_out(ty, demands, range.least, 1));
+    none_left.then(|| format!("no whole number that `{}` can be is left", shown(subject)))
+}
+
+/// Most whole numbers that are tried one by one.
+const NUMBERS_TRIED_MAX: i64 = 16;
+
+/// Whether no whole number of a type meets the demands, from one bound on; `step` leads into the
+/// range. Not decided where there are many.
+fn runs_out(ty: &Type, demands: &[&Demand], from: Option<(&Value, bool)>, step: i64) -> bool {
+    let Some(from) = from.and_then(|(bound, _)| bound.as_i64()) else {
+        return false;
+    };
+    let side = if step < 0 { "maximum" } else { "minimum" };
+    for away in 0..NUMBERS_TRIED_MAX {
+        let Some(number) = from.checked_add(away * step) else {
+            return false;
+        };
+        let rest = json!({ "type": "number", side: number });
+        if ty.never_fits(&Type::of_json(&rest)).is_some() {
+            return true;
+        }
+        let value = json!(number);
+        if !ty.excludes(&value) && demands.iter().all(|demand| meets(&value, demand)) {
+            return false;
+        }
+    }
+    false
 }
 
 /// Whether a value meets a demand; in doubt it does.
@@ -473,6 +504,12 @@ never {"type":"integer","minimum":0} : < 0
 can   {"type":"integer","minimum":0} : <= 0
 never {"type":"integer","minimum":0} : == -1
 never {"type":"integer","minimum":0} : > 3, < 4
+never {"type":"integer","minimum":0} : <= 0, != 0
+never {"type":"integer","minimum":0} : < 3, != 0, != 1, != 2
+can   {"type":"integer","minimum":0} : < 3, != 0, != 2
+never {"type":"integer","maximum":5} : >= 5, != 5
+can   {"type":"integer"} : <= 0, != 0
+can   {"type":"number","minimum":0} : <= 1, != 1, != 0
 can   {"type":"number"} : > 3, < 4
 can   {"type":"integer","minimum":0} : == "1"
 never {"type":"integer","minimum":0} : == null

@@ -414,8 +414,15 @@ fn is_cheap(expr: &Expr) -> bool {
         ExprKind::List(_)
         | ExprKind::Negate(_)
         | ExprKind::Not(_)
+        | ExprKind::And(_)
+        | ExprKind::Or(_)
+        | ExprKind::Choice(..)
         | ExprKind::Chain(..)
-        | ExprKind::Compare(..) => expr.children().into_iter().all(is_cheap),
+        | ExprKind::Compare(..)
+        | ExprKind::Call(
+            Function::Contains | Function::StartsWith | Function::EndsWith | Function::Size,
+            _,
+        ) => expr.children().into_iter().all(is_cheap),
         _ => false,
     }
 }

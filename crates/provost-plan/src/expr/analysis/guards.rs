@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use super::facts::{Facts, facts_of, filtered, is_variable, rename, variable_root};
 use super::items;
 use super::refs::{self, BoundName, Place};
-use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Variable, Walk, WalkKind};
 use crate::expr::{Expression, Reference, Root, Segment, Template};
 
 /// Something that holds.
@@ -52,6 +52,8 @@ pub struct Read {
     succeeded: bool,
     /// What takes the value and does not take null.
     taker: Option<Taker>,
+    /// The variable of a comprehension that it begins with, and how many segments that stands for.
+    variable: Option<(String, usize)>,
 }
 
 /// What takes a value and does not take null.
@@ -83,6 +85,20 @@ impl Read {
     #[must_use]
     pub fn taken_by(&self) -> Option<Taker> {
         self.taker
+    }
+
+    /// The first `depth` segments of the path as the expression writes them.
+    #[must_use]
+    pub fn shown(&self, depth: usize) -> String {
+        let mut reference = self.reference.clone();
+        reference.path.truncate(depth);
+        if let Some((name, stands_for)) = &self.variable
+            && depth >= *stands_for
+        {
+            reference.path.drain(..*stands_for);
+            reference.root = Root::Unknown(name.clone());
+        }
+        reference.to_string()
     }
 
     /// Whether the step that is read has succeeded, for certain.
@@ -357,16 +373,20 @@ impl GuardReader {
             not_null,
             never_null: true,
             taker: None,
+            variable: None,
         });
     }
 
     fn read(&mut self, expr: &Expr, reference: Reference, taker: Option<Taker>, given: &Facts) {
         let (mut present, mut not_null) = given.proven(&reference.root, &reference.path);
         let mut never_null = given.excludes_null(&reference.root, &reference.path);
+        let mut variable = None;
         // Why: what is proven of the variable is proven of the item it stands for.
-        if let Some((id, path)) = local(expr)
+        if let Some((own, path)) = local(expr)
+            && let id = own.id
             && let Some((_, depth)) = self.variables.iter().find(|(known, _)| *known == id)
         {
+            variable = Some((own.name.clone(), *depth));
             never_null |= given.excludes_null(&variable_root(id), &path);
             let (here, here_not_null) = given.proven(&variable_root(id), &path);
             present = present.max(depth + here);
@@ -385,6 +405,7 @@ impl GuardReader {
             not_null: not_null.min(length),
             never_null,
             taker,
+            variable,
         });
     }
 }
@@ -406,7 +427,7 @@ fn of_call(function: Function) -> Option<Taker> {
 }
 
 /// The path of `expr` from the variable it begins with.
-fn local(expr: &Expr) -> Option<(u32, Vec<Segment>)> {
+fn local(expr: &Expr) -> Option<(&Variable, Vec<Segment>)> {
     let path = match &expr.kind {
         ExprKind::Has(path) => path,
         _ => expr,
@@ -419,13 +440,13 @@ fn local(expr: &Expr) -> Option<(u32, Vec<Segment>)> {
         return None;
     };
     let path = accesses.iter().map(refs::segment).collect();
-    Some((variable.id, path))
+    Some((variable, path))
 }
 
 /// The path that a fact about `expr` is about; variables begin paths of their own.
 pub(in crate::expr) fn place(expr: &Expr) -> Option<Place> {
     match local(expr) {
-        Some((id, path)) => Some((variable_root(id), path)),
+        Some((variable, path)) => Some((variable_root(variable.id), path)),
         None => match &expr.kind {
             // Why: a filtered list is not the list; what holds of one need not of the other.
             ExprKind::Walk(_) => None,

@@ -87,7 +87,10 @@ impl DocumentReader<'_> {
             self.edges.extend(edges);
             return;
         }
-        if let Some("Succeed" | "Fail" | "Pass") = flow::text(node, "type").as_deref() {
+        if let Some(kind @ ("Succeed" | "Fail" | "Pass" | "Wait")) =
+            flow::text(node, "type").as_deref()
+        {
+            self.passed_through(name.unwrap_or_default(), kind, node);
             return;
         }
         let call = call_of(node, self.catalog);
@@ -99,6 +102,22 @@ impl DocumentReader<'_> {
             self.step(node, name, call, around);
         } else if around.depth < 8 {
             self.above(name.unwrap_or_default(), entries, around);
+        }
+    }
+
+    /// A state in which nothing is called: what follows it follows what was before it.
+    fn passed_through(&mut self, name: &str, kind: &str, node: &Node) {
+        self.edges
+            .extend(flow::text(node, "next").map(|to| FlowEdge {
+                from: name.to_owned(),
+                to,
+                condition: None,
+            }));
+        if kind == "Wait" {
+            self.draft.open.push(format!(
+                "`{name}` waits for a time: poll with `until` and `every` in the step that follows, \
+                 or leave it out"
+            ));
         }
     }
 

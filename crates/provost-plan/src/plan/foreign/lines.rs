@@ -131,7 +131,11 @@ impl TextReader<'_> {
             let is_named = !self.is_code || call.tool.contains('.') || line.contains("await ");
             let is_call = match &known {
                 Ok(_) => true,
-                Err(near) => is_answer(&call.tool) || is_named && !near.is_empty(),
+                // Why what has a name: others refer to it, whoever does it.
+                Err(near) => {
+                    let is_referred_to = !self.is_code && call.name.is_some();
+                    is_answer(&call.tool) || is_referred_to || is_named && !near.is_empty()
+                }
             };
             if is_call {
                 self.call(call);
