@@ -10,13 +10,15 @@ use provost_run::event::Event;
 use serde_json::Value;
 
 /// Fields that hold a moment, an id or a digest over one.
-const APART: [&str; 26] = [
+const APART: [&str; 28] = [
     "run",
     "key",
     "at",
     "asked_at",
     "expires_at",
     "retry_at",
+    "took_us",
+    "waited_us",
     "valid_until",
     "until",
     "reconcile_at",
