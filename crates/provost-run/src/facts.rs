@@ -18,7 +18,7 @@ mod needed;
 mod planning;
 
 /// The version of the formulas: facts of another one are counted anew.
-pub const FORMULAS: u32 = 1;
+pub const FORMULAS: u32 = 2;
 
 /// The rates of planning, in the order in which they are shown: key and title.
 pub const PLANNING: [(&str, &str); 14] = [
@@ -88,6 +88,9 @@ pub struct RunFacts {
     pub operations: BTreeMap<String, Rates>,
     /// Failed tries, by class.
     pub failures: BTreeMap<String, u64>,
+    /// How long tries took that were measured, in microseconds, by operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latency_us: BTreeMap<String, Vec<u64>>,
     /// What it cost.
     pub economy: Economy,
 }
@@ -191,6 +194,10 @@ impl RunFacts {
             for (key, count) in theirs {
                 *mine.entry(key.clone()).or_default() += count;
             }
+        }
+        for (operation, took) in &other.latency_us {
+            let mine = self.latency_us.entry(operation.clone()).or_default();
+            mine.extend_from_slice(took);
         }
         let (mine, theirs) = (&mut self.economy, &other.economy);
         mine.planning = mine.planning.saturating_add(theirs.planning);

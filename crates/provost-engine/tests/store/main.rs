@@ -50,6 +50,7 @@ fn append(run: &str, after: u64, count: u64) -> Append {
             summary: json!({ "events": after + count }),
             due_ms: None,
             waits: Vec::new(),
+            facts: None,
         },
         durable: false,
         only_of_goal: false,

@@ -1,10 +1,13 @@
 //! `stats`: how good planning was and how good execution, counted over the runs of a workspace.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, ValueEnum};
 use provost_engine::clock::now_ms;
 use provost_engine::run::facts::{EXECUTION, FORMULAS, MEANS, PLANNING, Rates};
 use provost_engine::run::grade::{Confidence, Interval, Rate};
-use provost_engine::stats::{GroupBy, GroupFacts, StoreFacts, store_facts};
+use provost_engine::run::read::words::latency;
+use provost_engine::stats::{GroupBy, GroupFacts, StoreFacts, nearest_rank, store_facts};
 use provost_plan::duration;
 use serde_json::{Map, Value, json};
 
@@ -109,6 +112,7 @@ fn to_json(counted: &StoreFacts) -> Value {
             "revisions_by": group.facts.revisions_by,
             "execution": rates_json(&group.facts.execution, &EXECUTION),
             "failures": group.facts.failures,
+            "latency_us": latency_json(&group.facts.latency_us),
             "economy": {
                 "cost_planning": economy.planning,
                 "cost_tools": economy.tools,
@@ -133,6 +137,21 @@ fn to_json(counted: &StoreFacts) -> Value {
         "groups": groups.collect::<Vec<_>>(),
         "unread": counted.unread.iter().map(|(run, _)| run).collect::<Vec<_>>(),
     })
+}
+
+/// What tools took, by operation: calls that were measured, and where they lie.
+fn latency_json(latencies: &BTreeMap<String, Vec<u64>>) -> Value {
+    let known = latencies.iter().map(|(operation, took)| {
+        let at = |share| nearest_rank(took, share);
+        let shown = json!({
+            "calls": took.len(),
+            "p50": at(0.5),
+            "p95": at(0.95),
+            "p99": at(0.99),
+        });
+        (operation.clone(), shown)
+    });
+    known.collect::<Map<_, _>>().into()
 }
 
 fn ratio(numerator: u64, denominator: u64) -> Value {
@@ -177,7 +196,28 @@ fn of_group(page: &mut Page, name: &str, group: &GroupFacts) {
             page.table(2, &rows);
         }
     }
+    latencies(page, &group.facts.latency_us);
     economy(page, group);
+}
+
+fn latencies(page: &mut Page, known: &BTreeMap<String, Vec<u64>>) {
+    if known.is_empty() {
+        return;
+    }
+    let rows: Vec<Vec<Cell>> = known
+        .iter()
+        .map(|(operation, took)| {
+            let at = |share| nearest_rank(took, share).map_or_else(String::new, latency);
+            vec![
+                Cell::plain(operation.clone()),
+                Cell::new(TextStyle::Strong, format!("p50 {}", at(0.5))),
+                Cell::plain(format!("p95 {}, p99 {}", at(0.95), at(0.99))),
+                Cell::new(TextStyle::Faint, count(took.len(), "call")),
+            ]
+        })
+        .collect();
+    page.end().faint("latency of tools").end();
+    page.table(2, &rows);
 }
 
 fn row(key: &str, title: &str, rate: Rate) -> Vec<Cell> {
