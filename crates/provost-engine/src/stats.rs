@@ -32,6 +32,8 @@ pub enum GroupBy {
     Operation,
     /// The policy that plans were checked under.
     Policy,
+    /// The version of provost that began it.
+    Version,
 }
 
 /// What is said of a run whose journal does not tell what it is grouped by.
@@ -74,6 +76,21 @@ impl GroupFacts {
     pub fn percentile(&self, share: f64) -> Option<i64> {
         nearest_rank(&self.elapsed_ms, share)
     }
+}
+
+/// What runs that did not succeed speak against, as their own journals tell, with how many: guilty,
+/// party and cause.
+#[must_use]
+pub fn verdicts(facts: &RunFacts) -> Vec<([&str; 3], u64)> {
+    let known = facts
+        .counts
+        .iter()
+        .filter(|(series, ..)| *series == "verdicts");
+    let known = known.map(|(_, labels, count)| {
+        let label = |at: usize| labels.get(at).copied().unwrap_or_default();
+        ([label(0), label(1), label(2)], count)
+    });
+    known.collect()
 }
 
 /// The value of a sorted list below which a share of it lies, by nearest rank.
@@ -136,7 +153,7 @@ pub fn store_facts(
 }
 
 /// What is counted of a run: as it was kept with its end, or from its events.
-fn facts_of(store: &Store, row: &FactsRow) -> Result<RunFacts, EngineError> {
+pub(crate) fn facts_of(store: &Store, row: &FactsRow) -> Result<RunFacts, EngineError> {
     let kept = row.facts.as_deref();
     match kept.and_then(|kept| serde_json::from_str(kept).ok()) {
         Some(facts) => Ok(facts),
@@ -206,6 +223,7 @@ fn group_of(facts: &RunFacts, by: GroupBy) -> String {
         GroupBy::Prompt => "prompt",
         GroupBy::Playbook => "playbook",
         GroupBy::Policy => "policy",
+        GroupBy::Version => "version",
     };
     let found = facts.groups.get(name);
     found.cloned().unwrap_or_else(|| UNKNOWN.to_owned())

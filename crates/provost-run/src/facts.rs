@@ -12,10 +12,13 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, PlannerChoice};
 use crate::grade::Rate;
 
+mod counts;
 mod economy;
 mod execution;
 mod needed;
 mod planning;
+
+pub use counts::Counts;
 
 /// The version of the formulas: facts of another one are counted anew.
 pub const FORMULAS: u32 = 2;
@@ -91,6 +94,12 @@ pub struct RunFacts {
     /// How long tries took that were measured, in microseconds, by operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latency_us: BTreeMap<String, Vec<u64>>,
+    /// Counts for monitoring systems.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub counts: Counts,
+    /// How long cards waited for an answer, in milliseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approval_wait_ms: Vec<i64>,
     /// What it cost.
     pub economy: Economy,
 }
@@ -129,13 +138,17 @@ impl RunFacts {
         planning::count(events, &mut facts);
         execution::count(events, &mut facts);
         economy::count(events, &mut facts);
+        counts::count(events, &mut facts);
         facts
     }
 
     fn head(&mut self, events: &[(Event, i64)]) {
         for (event, at) in events {
             match event {
-                Event::RunCreated(created) => self.planned_by(&created.planner),
+                Event::RunCreated(created) => {
+                    self.planned_by(&created.planner);
+                    self.group("version", created.provost.as_deref());
+                }
                 Event::GoalInterpreted {
                     planner: Some(planner),
                     ..
@@ -199,6 +212,9 @@ impl RunFacts {
             let mine = self.latency_us.entry(operation.clone()).or_default();
             mine.extend_from_slice(took);
         }
+        self.counts.add(&other.counts);
+        self.approval_wait_ms
+            .extend_from_slice(&other.approval_wait_ms);
         let (mine, theirs) = (&mut self.economy, &other.economy);
         mine.planning = mine.planning.saturating_add(theirs.planning);
         mine.tools = mine.tools.saturating_add(theirs.tools);

@@ -314,6 +314,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         solo: true,
         signed: false,
         rights: None,
+        provost: None,
     })
 }
 

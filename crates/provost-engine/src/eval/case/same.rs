@@ -10,7 +10,7 @@ use provost_run::event::Event;
 use serde_json::Value;
 
 /// Fields that hold a moment, an id or a digest over one.
-const APART: [&str; 28] = [
+const APART: [&str; 29] = [
     "run",
     "key",
     "at",
@@ -40,6 +40,8 @@ const APART: [&str; 28] = [
     "principal",
     // Of other runs, which a case does not know.
     "earlier",
+    // That of whoever replays it.
+    "provost",
 ];
 
 /// The number of events, if they are the same.
