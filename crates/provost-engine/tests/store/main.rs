@@ -24,6 +24,7 @@ mod heads;
 mod logged;
 mod opening;
 mod owning;
+mod series;
 mod speed;
 mod tampering;
 mod waits;

@@ -34,6 +34,9 @@ fn runs_are_counted_with_what_their_figures_are_made_of() {
     assert_eq!(execution["in_doubt"], Value::Null, "nothing was attempted");
     let by = place.json(&["stats", "--by", "playbook", "--json"]);
     assert_eq!(by["groups"].as_array().unwrap().len(), 2);
+    let by = place.json(&["stats", "--by", "version", "--json"]);
+    assert_eq!(by["groups"][0]["group"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(by["groups"].as_array().unwrap().len(), 1);
     let by = place.json(&["stats", "--by", "operation", "--json"]);
     assert_eq!(by["groups"][0]["group"], "shop.orders");
     assert_eq!(by["groups"].as_array().unwrap().len(), 1);
@@ -74,8 +77,17 @@ fn what_is_kept_of_a_run_is_what_its_events_say() {
     // Of a run that is not over nothing is kept.
     assert_eq!(kept(&place).len(), 2);
     // Another process ends this one, and has not all of its events at hand.
-    place.run(&["reject", run, "--reason", "not now"]).exits(1);
+    place.run(&["reject", run, "--reason", "not now"]).exits(0);
     let stats = place.json(&["stats", "--json"]);
+    let verdicts = &stats["groups"][0]["verdicts"];
+    assert_eq!(verdicts[0]["guilty"], "neither", "{verdicts}");
+    assert_eq!(
+        (&verdicts[0]["party"], &verdicts[0]["runs"]),
+        (&"person".into(), &1.into())
+    );
+    assert_eq!(verdicts.as_array().unwrap().len(), 1);
+    let text = place.run(&["stats"]).exits(0).stdout;
+    assert!(text.contains("speak against"), "{text}");
     let rows = kept(&place);
     assert_eq!(rows.len(), 3);
     in_journal(&place, "delete from run_facts");
