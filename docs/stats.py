@@ -40,7 +40,7 @@ def purpose(started):
 class Facts:
     def __init__(self):
         self.planning, self.execution, self.operations = {}, {}, {}
-        self.failures, self.revisions_by = {}, {}
+        self.failures, self.revisions_by, self.latency_us = {}, {}, {}
 
     def put(self, family, key, hits, of):
         if of:
@@ -292,6 +292,8 @@ def execution(events, facts):
                         rate = rates.setdefault(key, [0, 0])
                         rate[0] += payload["class"] == word
                         rate[1] += 1
+                if payload.get("took_us") is not None:
+                    facts.latency_us.setdefault(started["operation"], []).append(payload["took_us"])
                 if payload["class"] != "ok":
                     word = payload["class"]
                     facts.failures[word] = facts.failures.get(word, 0) + 1
@@ -381,7 +383,7 @@ def read(events):
     return facts
 
 
-FAMILIES = ("planning", "execution", "operations", "failures", "revisions_by")
+FAMILIES = ("planning", "execution", "operations", "failures", "revisions_by", "latency_us")
 
 
 def plain(value):
@@ -400,7 +402,7 @@ def compare(path):
         facts = read(given["events"])
         lines += 1
         for family in FAMILIES:
-            here, there = getattr(facts, family), plain(given["facts"][family])
+            here, there = getattr(facts, family), plain(given["facts"].get(family, {}))
             for key in sorted(set(here) | set(there)):
                 if here.get(key) != there.get(key):
                     differ += 1

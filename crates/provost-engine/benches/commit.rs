@@ -125,6 +125,7 @@ fn step(run: &str, at: u64) -> Append {
             summary: json!({ "revision": 1 }),
             due_ms: None,
             waits: Vec::new(),
+            facts: None,
         },
         durable: true,
         only_of_goal: false,

@@ -365,6 +365,7 @@ impl Engine {
             solo: self.workspace.is_solo(),
             signed: self.workspace.requires_signatures(),
             rights: None,
+            provost: Some(env!("CARGO_PKG_VERSION").to_owned()),
         };
         let by = &new.interpreted_by;
         let mut said = Admission::default();

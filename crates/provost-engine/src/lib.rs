@@ -54,6 +54,7 @@ pub mod session;
 pub mod stats;
 pub mod store;
 pub mod summary;
+pub mod telemetry;
 /// Tools that the program around the engine carries out itself.
 pub mod tools {
     pub use provost_tools::ToolConfig;

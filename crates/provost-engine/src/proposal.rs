@@ -102,6 +102,7 @@ async fn ask(
         solo: workspace.is_solo(),
         signed: workspace.requires_signatures(),
         rights: None,
+        provost: None,
     };
     let rules = Rules {
         catalog: workspace.catalog().clone(),

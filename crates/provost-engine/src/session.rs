@@ -17,6 +17,7 @@ use provost_run::admission::Admission;
 use provost_run::call::Slot;
 use provost_run::card::{Card, Question};
 use provost_run::event::{EVENT_VERSION, Event, PlannerChoice, RunEnded, RunStatus};
+use provost_run::facts::RunFacts;
 use provost_run::machine::{Command, Input, Output, Receipt, Run, SealError, StepError};
 use provost_run::outcome::Reply;
 use provost_run::state::{FoldError, State};
@@ -26,10 +27,11 @@ use crate::clock::now_ms;
 use crate::engine::EngineTools;
 use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, compose};
+use crate::people::verify_journal::events_of;
 use crate::people::{Inbox, StatementError};
-use crate::store::{Append, Backend, Driving, Evidence, NewEvent, Payload, StoreError};
-use crate::summary;
+use crate::store::{Append, Backend, CountedRun, Driving, Evidence, NewEvent, Payload, StoreError};
 use crate::workspace::{PlannerError, Workspace};
+use crate::{stats, summary};
 
 mod checkpoint;
 mod statements;
@@ -310,6 +312,13 @@ impl Session {
                 .into_iter()
                 .map(|blob| Evidence::new(blob.media, blob.bytes))
                 .collect();
+            let mut row = summary::projection(&self.run);
+            if append
+                .iter()
+                .any(|event| matches!(event, Event::RunEnded(_)))
+            {
+                row.facts = Some(self.counted(&append, at_ms).await?);
+            }
             let kept = self
                 .store
                 .append(Append {
@@ -319,7 +328,7 @@ impl Session {
                     evidence,
                     admission,
                     notices,
-                    row: summary::projection(&self.run),
+                    row,
                     durable: sync,
                     only_of_goal,
                 })
@@ -337,6 +346,25 @@ impl Session {
             self.obey(command);
         }
         Ok(())
+    }
+
+    /// What is counted of the run that these events end. Why here: it is kept with them.
+    async fn counted(&self, append: &[Event], at_ms: i64) -> Result<CountedRun, StoreError> {
+        let events = match self.checkpoint.all_with(append, at_ms) {
+            Some(events) => events,
+            None => {
+                let run = &self.state().head.run;
+                let stored = self.store.load(run).await?;
+                let refused = |reason| StoreError::Refused {
+                    run: run.clone(),
+                    reason,
+                };
+                let mut events = events_of(&stored).map_err(refused)?;
+                events.extend(append.iter().map(|event| (event.clone(), at_ms)));
+                events
+            }
+        };
+        Ok(stats::counted(&RunFacts::of(&events)))
     }
 
     fn obey(&mut self, command: Command) {

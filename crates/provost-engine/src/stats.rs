@@ -6,11 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use provost_run::facts::{Economy, RunFacts};
+use provost_run::facts::{Economy, FORMULAS, RunFacts};
 
 use crate::engine::EngineError;
 use crate::history;
-use crate::store::{RunFilter, Store};
+use crate::store::{CountedRun, FactsRow, Store};
+
+/// How many runs are kept in one commit when all are counted anew.
+const RECOUNT_BATCH: usize = 256;
 
 /// What runs are grouped by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub enum GroupBy {
     Operation,
     /// The policy that plans were checked under.
     Policy,
+    /// The version of provost that began it.
+    Version,
 }
 
 /// What is said of a run whose journal does not tell what it is grouped by.
@@ -66,13 +71,34 @@ impl GroupFacts {
         }
     }
 
-    /// The value below which this share of the runs that ended took, by nearest rank.
+    /// The value below which this share of the runs that ended took.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<i64> {
-        let rank = (share * self.elapsed_ms.len() as f64).ceil().max(1.0);
-        let at = (rank as usize).checked_sub(1)?;
-        self.elapsed_ms.get(at).copied()
+        nearest_rank(&self.elapsed_ms, share)
     }
+}
+
+/// What runs that did not succeed speak against, as their own journals tell, with how many: guilty,
+/// party and cause.
+#[must_use]
+pub fn verdicts(facts: &RunFacts) -> Vec<([&str; 3], u64)> {
+    let known = facts
+        .counts
+        .iter()
+        .filter(|(series, ..)| *series == "verdicts");
+    let known = known.map(|(_, labels, count)| {
+        let label = |at: usize| labels.get(at).copied().unwrap_or_default();
+        ([label(0), label(1), label(2)], count)
+    });
+    known.collect()
+}
+
+/// The value of a sorted list below which a share of it lies, by nearest rank.
+#[must_use]
+pub fn nearest_rank<T: Copy>(sorted: &[T], share: f64) -> Option<T> {
+    let rank = (share * sorted.len() as f64).ceil().max(1.0);
+    let at = (rank as usize).checked_sub(1)?;
+    sorted.get(at).copied()
 }
 
 /// Counts the runs of a store that began at or after `since`, in milliseconds since the epoch.
@@ -85,14 +111,14 @@ pub fn store_facts(
     by: GroupBy,
 ) -> Result<StoreFacts, EngineError> {
     let mut counted = StoreFacts::default();
-    for row in store.runs(&RunFilter::default())? {
+    for row in store.run_facts(FORMULAS)? {
         if since.is_some_and(|since| row.created_at_ms < since) {
             continue;
         }
-        let facts = match history::events(store, &row.id) {
-            Ok(events) => RunFacts::of(&events),
+        let facts = match facts_of(store, &row) {
+            Ok(facts) => facts,
             Err(error) => {
-                counted.unread.push((row.id, error.to_string()));
+                counted.unread.push((row.run, error.to_string()));
                 continue;
             }
         };
@@ -101,6 +127,12 @@ pub fn store_facts(
                 let group = counted.groups.entry(operation.clone()).or_default();
                 let of_operation = RunFacts {
                     execution: rates.clone(),
+                    latency_us: facts
+                        .latency_us
+                        .get_key_value(operation)
+                        .map_or_else(BTreeMap::new, |(operation, took)| {
+                            [(operation.clone(), took.clone())].into()
+                        }),
                     economy: Economy::default(),
                     ..RunFacts::default()
                 };
@@ -114,8 +146,73 @@ pub fn store_facts(
     }
     for group in counted.groups.values_mut() {
         group.elapsed_ms.sort_unstable();
+        let latencies = group.facts.latency_us.values_mut();
+        latencies.for_each(|took| took.sort_unstable());
     }
     Ok(counted)
+}
+
+/// What is counted of a run: as it was kept with its end, or from its events.
+pub(crate) fn facts_of(store: &Store, row: &FactsRow) -> Result<RunFacts, EngineError> {
+    let kept = row.facts.as_deref();
+    match kept.and_then(|kept| serde_json::from_str(kept).ok()) {
+        Some(facts) => Ok(facts),
+        None => history::events(store, &row.run).map(|events| RunFacts::of(&events)),
+    }
+}
+
+/// Facts in the form in which they are kept.
+pub(crate) fn counted(facts: &RunFacts) -> CountedRun {
+    CountedRun {
+        formulas: FORMULAS,
+        facts: serde_json::to_string(facts).unwrap_or_default(),
+    }
+}
+
+/// What came of counting anew.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Recounted {
+    /// Runs that are over and were counted.
+    pub runs: u64,
+    /// Of these, those that had no counts, or other ones.
+    pub changed: Vec<String>,
+    /// Runs that cannot be read, each with the reason.
+    pub unread: Vec<(String, String)>,
+}
+
+/// Counts all runs of a store anew that are over, and keeps what differs from what was kept.
+///
+/// # Errors
+/// [`EngineError::Store`] if the journal cannot be read or written.
+pub fn recount(store: &Store) -> Result<Recounted, EngineError> {
+    let mut done = Recounted::default();
+    let mut batch = Vec::new();
+    for row in store.run_facts(FORMULAS)? {
+        let facts = match history::events(store, &row.run) {
+            Ok(events) => RunFacts::of(&events),
+            Err(error) => {
+                done.unread.push((row.run, error.to_string()));
+                continue;
+            }
+        };
+        if facts.ended_at.is_none() {
+            continue;
+        }
+        done.runs += 1;
+        let counted = counted(&facts);
+        if row.facts.as_ref() == Some(&counted.facts) {
+            continue;
+        }
+        done.changed.push(row.run.clone());
+        batch.push((row.run, row.seq, counted));
+        if batch.len() >= RECOUNT_BATCH {
+            store.keep_facts(std::mem::take(&mut batch))?;
+        }
+    }
+    if !batch.is_empty() {
+        store.keep_facts(batch)?;
+    }
+    Ok(done)
 }
 
 fn group_of(facts: &RunFacts, by: GroupBy) -> String {
@@ -126,6 +223,7 @@ fn group_of(facts: &RunFacts, by: GroupBy) -> String {
         GroupBy::Prompt => "prompt",
         GroupBy::Playbook => "playbook",
         GroupBy::Policy => "policy",
+        GroupBy::Version => "version",
     };
     let found = facts.groups.get(name);
     found.cloned().unwrap_or_else(|| UNKNOWN.to_owned())

@@ -20,13 +20,15 @@ mod sqlite;
 pub use backend::Backend;
 pub use change::{Change, Changed};
 pub use error::{FindError, StoreError};
-pub use event::{Append, Evidence, NewEvent, Payload, Projection, StoredEvent, StoredEvidence};
+pub use event::{
+    Append, CountedRun, Evidence, NewEvent, Payload, Projection, StoredEvent, StoredEvidence,
+};
 pub use pending::Pending;
 pub(crate) use sqlite::Driving;
 pub use sqlite::{
-    AttemptedOperations, Counts, DueNotice, DueRuns, FeedEvent, JOURNAL_FILE, JOURNAL_FORMAT,
-    NewNotice, PostedStatement, Pruned, RunFilter, RunPage, RunRow, RunWithStatements, ScheduleRow,
-    StopScope, Stopped, Store, ToolStatus, Verified, Waits,
+    AttemptedOperations, Counts, DueNotice, DueRuns, FactsRow, FeedEvent, JOURNAL_FILE,
+    JOURNAL_FORMAT, NewNotice, PostedStatement, Pruned, RunFilter, RunPage, RunRow,
+    RunWithStatements, ScheduleRow, StopScope, Stopped, Store, ToolStatus, Verified, Waits,
 };
 
 /// The word of the store that events up to [`CommitReceipt::seq`] of a run are committed.

@@ -98,5 +98,6 @@ pub(crate) fn projection(run: &Run) -> Projection {
         summary,
         due_ms: due(run),
         waits: waiting(state),
+        facts: None,
     }
 }

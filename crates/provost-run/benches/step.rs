@@ -87,6 +87,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
         solo: false,
         signed: false,
         rights: None,
+        provost: None,
     };
     let (mut run, output) = Run::create(created, "a test", rules, 0).expect("a run");
     let mut next = commands(output);

@@ -12,13 +12,16 @@ use serde::{Deserialize, Serialize};
 use crate::event::{Event, PlannerChoice};
 use crate::grade::Rate;
 
+mod counts;
 mod economy;
 mod execution;
 mod needed;
 mod planning;
 
+pub use counts::Counts;
+
 /// The version of the formulas: facts of another one are counted anew.
-pub const FORMULAS: u32 = 1;
+pub const FORMULAS: u32 = 2;
 
 /// The rates of planning, in the order in which they are shown: key and title.
 pub const PLANNING: [(&str, &str); 14] = [
@@ -88,6 +91,15 @@ pub struct RunFacts {
     pub operations: BTreeMap<String, Rates>,
     /// Failed tries, by class.
     pub failures: BTreeMap<String, u64>,
+    /// How long tries took that were measured, in microseconds, by operation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub latency_us: BTreeMap<String, Vec<u64>>,
+    /// Counts for monitoring systems.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub counts: Counts,
+    /// How long cards waited for an answer, in milliseconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approval_wait_ms: Vec<i64>,
     /// What it cost.
     pub economy: Economy,
 }
@@ -126,13 +138,17 @@ impl RunFacts {
         planning::count(events, &mut facts);
         execution::count(events, &mut facts);
         economy::count(events, &mut facts);
+        counts::count(events, &mut facts);
         facts
     }
 
     fn head(&mut self, events: &[(Event, i64)]) {
         for (event, at) in events {
             match event {
-                Event::RunCreated(created) => self.planned_by(&created.planner),
+                Event::RunCreated(created) => {
+                    self.planned_by(&created.planner);
+                    self.group("version", created.provost.as_deref());
+                }
                 Event::GoalInterpreted {
                     planner: Some(planner),
                     ..
@@ -192,6 +208,13 @@ impl RunFacts {
                 *mine.entry(key.clone()).or_default() += count;
             }
         }
+        for (operation, took) in &other.latency_us {
+            let mine = self.latency_us.entry(operation.clone()).or_default();
+            mine.extend_from_slice(took);
+        }
+        self.counts.add(&other.counts);
+        self.approval_wait_ms
+            .extend_from_slice(&other.approval_wait_ms);
         let (mine, theirs) = (&mut self.economy, &other.economy);
         mine.planning = mine.planning.saturating_add(theirs.planning);
         mine.tools = mine.tools.saturating_add(theirs.tools);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use provost_plan::duration;
-use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::outcome::{CallTime, Class, Landing, Reply};
 
 use crate::fault::Fault;
 use crate::limits::STOP_GRACE;
@@ -51,17 +51,30 @@ impl Drop for CancelOnDrop {
     }
 }
 
-/// Runs `work` on a thread of its own.
+/// A time in whole microseconds.
+pub(crate) fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Runs `work` on a thread of its own, and measures it and the wait for the thread apart.
 pub(crate) async fn blocking<F>(timeout: Duration, work: F) -> Reply
 where
     F: FnOnce(&Deadline) -> Result<Reply, Fault> + Send + 'static,
 {
     let deadline = Deadline::after(timeout);
     let _cancel = CancelOnDrop(Arc::clone(&deadline.cancelled));
-    let task = tokio::task::spawn_blocking(move || work(&deadline));
+    let asked = Instant::now();
+    let task = tokio::task::spawn_blocking(move || {
+        let begun = Instant::now();
+        let mut reply = work(&deadline).unwrap_or_else(Reply::from);
+        reply.time = Some(CallTime {
+            took_us: micros(begun.elapsed()),
+            waited_us: Some(micros(begun - asked)),
+        });
+        reply
+    });
     match tokio::time::timeout(timeout + STOP_GRACE, task).await {
-        Ok(Ok(Ok(reply))) => reply,
-        Ok(Ok(Err(fault))) => fault.into(),
+        Ok(Ok(reply)) => reply,
         Ok(Err(_)) => Reply::failed(
             Class::ToolBug,
             Landing::Unknown,

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use provost_plan::catalog::Operation;
 use provost_plan::codes::Code;
@@ -17,12 +17,13 @@ use provost_plan::limits::TURN_WORK_LITTLE;
 use provost_plan::source::Span;
 use provost_plan::work::WorkBudget;
 use provost_run::call::Call;
-use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::outcome::{CallTime, Class, Landing, Reply};
 use provost_wire::{Redactor, SecretName};
 use serde_json::Value;
 
 use crate::adapter::{Adapter, Overreach};
 use crate::config::ToolConfig;
+use crate::deadline::micros;
 use crate::fault::{Fault, Request, one_line};
 use crate::kinds::mcp::Listing;
 use crate::kinds::sql::Sql;
@@ -281,8 +282,14 @@ impl Toolbox {
             return fault.into();
         }
         let redactor = self.redactor();
+        let begun = Instant::now();
         let performed = adapter.perform(request, &redactor).await;
-        let reply = performed.unwrap_or_else(Reply::from);
+        let mut reply = performed.unwrap_or_else(Reply::from);
+        // Why not where it stands: work on a thread of its own was measured there, without the wait.
+        reply.time.get_or_insert_with(|| CallTime {
+            took_us: micros(begun.elapsed()),
+            waited_us: None,
+        });
         redact_reply(validate(reply, &request.operation).await, &redactor)
     }
 

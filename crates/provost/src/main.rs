@@ -27,6 +27,7 @@ mod eval_report;
 mod failure;
 mod keyring;
 mod mcp;
+mod metrics;
 mod output;
 mod screen;
 mod user;

@@ -178,6 +178,7 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
         solo: !bounds.two_people,
         signed: false,
         rights: None,
+        provost: None,
     };
     let (run, output) =
         Run::create(created, "enumeration", rules.clone(), 0).map_err(|e| e.to_string())?;

@@ -224,6 +224,7 @@ fn begun(workspace: &Workspace) -> Machine {
         solo: true,
         signed: false,
         rights: None,
+        provost: None,
     };
     let rules = Rules {
         catalog: workspace.catalog().clone(),

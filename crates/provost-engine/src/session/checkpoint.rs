@@ -50,6 +50,19 @@ impl Checkpoint {
         }
     }
 
+    /// All events of the run with these after them; none if it has more than are here.
+    pub(super) fn all_with(&self, events: &[Event], at: i64) -> Option<Vec<(Event, i64)>> {
+        if self.copy.is_some() {
+            return None;
+        }
+        let kept = self.appends.iter();
+        let kept = kept.flat_map(|kept| kept.events.iter().map(|event| (event.clone(), kept.at)));
+        Some(
+            kept.chain(events.iter().map(|event| (event.clone(), at)))
+                .collect(),
+        )
+    }
+
     /// The run as it was kept, where `run` is what became of it; `hears` is whether people were
     /// still to be heard by then.
     pub(super) fn restore(&mut self, run: &Run, hears: bool) -> Result<Run, FoldError> {

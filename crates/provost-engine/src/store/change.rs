@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use provost_plan::digest::Digest;
 
-use super::{NewNotice, ScheduleRow, StopScope, Stopped};
+use super::{CountedRun, NewNotice, ScheduleRow, StopScope, Stopped};
 
 /// A change that is no event of a run.
 #[derive(Clone, Debug)]
@@ -73,6 +73,8 @@ pub enum Change {
         /// How far it is then.
         to: ScheduleRow,
     },
+    /// What was counted of runs is kept: of each its id, its last event, and the counts.
+    KeepFacts(Vec<(String, u64, CountedRun)>),
     /// The bytes of evidence are dropped, as far as no run names them since; answered with
     /// [`Changed::Pruned`].
     Prune {

@@ -100,6 +100,17 @@ pub struct Projection {
     pub due_ms: Option<i64>,
     /// What it waits for.
     pub waits: Vec<Waiting>,
+    /// What is counted of it, if these events end it.
+    pub facts: Option<CountedRun>,
+}
+
+/// What is counted of a run up to its last event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountedRun {
+    /// The version of the formulas.
+    pub formulas: u32,
+    /// The counts, as JSON.
+    pub facts: String,
 }
 
 /// Bytes with their digest.
@@ -186,6 +197,7 @@ pub(super) struct Prepared {
     pub(super) waits: Vec<Waiting>,
     /// What tells the rows of these from others.
     pub(super) waits_digest: Vec<u8>,
+    pub(super) facts: Option<CountedRun>,
     pub(super) durable: bool,
     pub(super) only_of_goal: bool,
 }
@@ -271,6 +283,7 @@ impl Prepared {
             due_ms: append.row.due_ms,
             waits_digest: waits_digest(&append.row.waits),
             waits: append.row.waits,
+            facts: append.row.facts,
             durable: append.durable,
             only_of_goal: append.only_of_goal,
         })

@@ -42,6 +42,7 @@ mod posted_statements;
 mod prune;
 mod read;
 mod recorded_statements;
+mod run_facts;
 mod schedules;
 mod stops;
 #[cfg(test)]
@@ -61,6 +62,7 @@ pub use posted_statements::PostedStatement;
 pub use prune::Pruned;
 pub use read::{RunFilter, RunRow};
 pub use recorded_statements::RunWithStatements;
+pub use run_facts::FactsRow;
 pub use schedules::ScheduleRow;
 pub use stops::{StopScope, Stopped};
 pub use verify::Verified;

@@ -64,6 +64,7 @@ fn append(run: &str, after: u64, count: u64) -> Append {
             summary: json!({}),
             due_ms: None,
             waits: Vec::new(),
+            facts: None,
         },
         durable: true,
         only_of_goal: false,

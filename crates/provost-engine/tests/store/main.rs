@@ -24,6 +24,7 @@ mod heads;
 mod logged;
 mod opening;
 mod owning;
+mod series;
 mod speed;
 mod tampering;
 mod waits;
@@ -50,6 +51,7 @@ fn append(run: &str, after: u64, count: u64) -> Append {
             summary: json!({ "events": after + count }),
             due_ms: None,
             waits: Vec::new(),
+            facts: None,
         },
         durable: false,
         only_of_goal: false,

@@ -55,6 +55,7 @@ fn keep(store: &Store, after: u64, event: &Event, at_ms: i64, state: &State) {
             summary: json!({}),
             due_ms: None,
             waits: waiting(state),
+            facts: None,
         },
         durable: false,
         only_of_goal: false,

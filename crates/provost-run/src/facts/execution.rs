@@ -60,6 +60,10 @@ pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
                 if ended.is_try() {
                     slot.tries += 1;
                     tried(facts, &started.operation, ended.class);
+                    if let Some(took) = ended.took_us {
+                        let operation = started.operation.clone();
+                        facts.latency_us.entry(operation).or_default().push(took);
+                    }
                 }
             }
             Event::StepSettled {

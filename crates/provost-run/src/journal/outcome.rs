@@ -150,6 +150,17 @@ pub struct Reply {
     pub lacks: Option<String>,
     /// What it took of a model, if it asked one that counts.
     pub used: Option<Used>,
+    /// How long it took, if that was measured.
+    pub time: Option<CallTime>,
+}
+
+/// How long a call took, by a clock that only goes forward.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallTime {
+    /// From handing it to the tool to having its answer, in microseconds.
+    pub took_us: u64,
+    /// Before that, for a thread of its own, in microseconds; none if it needs none.
+    pub waited_us: Option<u64>,
 }
 
 /// What one attempt took of a model.
@@ -190,6 +201,7 @@ impl Reply {
             retry_after: None,
             lacks: None,
             used: None,
+            time: None,
         }
     }
 
@@ -206,6 +218,7 @@ impl Reply {
             retry_after: None,
             lacks: None,
             used: None,
+            time: None,
         }
     }
 }

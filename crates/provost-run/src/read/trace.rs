@@ -14,7 +14,7 @@ mod metrics;
 pub use data::{LineData, line_data};
 pub use metrics::Metrics;
 
-use super::words::{duration, words};
+use super::words::{latency, words};
 
 /// A run's journal in two views.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -38,6 +38,9 @@ pub struct TraceLine {
     pub kind: &'static str,
     /// What it says.
     pub text: String,
+    /// Of the end of an attempt: how long the tool took, in microseconds; none if that is unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub latency_us: Option<u64>,
 }
 
 /// The two views of a run.
@@ -54,8 +57,12 @@ pub fn trace(events: &[(Event, i64)]) -> Trace {
     let mut execution = Vec::new();
     for (index, (event, at)) in events.iter().enumerate() {
         let words = words(event);
-        let words = match took(events, index) {
-            Some(ms) => words.detail(duration(ms)),
+        let latency_us = match event {
+            Event::AttemptEnded(ended) => ended.took_us,
+            _ => None,
+        };
+        let words = match latency_us {
+            Some(us) => words.detail(latency(us)),
             None => words,
         };
         let line = TraceLine {
@@ -63,6 +70,7 @@ pub fn trace(events: &[(Event, i64)]) -> Trace {
             at_ms: *at,
             kind: event.kind(),
             text: words.full(),
+            latency_us,
         };
         match view_of(event) {
             TraceView::Planning => planning.push(line),
@@ -119,24 +127,4 @@ fn view_of(event: &Event) -> TraceView {
         | Event::UndoPlanned { .. }
         | Event::RunEnded(_) => TraceView::Execution,
     }
-}
-
-/// How long the attempt took that the event at `index` ends.
-fn took(events: &[(Event, i64)], index: usize) -> Option<i64> {
-    let (Event::AttemptEnded(ended), at) = events.get(index)? else {
-        return None;
-    };
-    let began = events
-        .iter()
-        .take(index)
-        .rev()
-        .find_map(|(event, at)| match event {
-            Event::AttemptStarted(started)
-                if started.slot == ended.slot && started.attempt == ended.attempt =>
-            {
-                Some(*at)
-            }
-            _ => None,
-        })?;
-    Some((at - began).max(0))
 }

@@ -242,6 +242,15 @@ pub fn duration(ms: i64) -> String {
     }
 }
 
+/// How long a tool took: to a tenth of a millisecond where it is short.
+#[must_use]
+pub fn latency(us: u64) -> String {
+    match us {
+        0..=9_999 => format!("{}.{} ms", us / 1_000, us % 1_000 / 100),
+        _ => duration(i64::try_from(us / 1_000).unwrap_or(i64::MAX)),
+    }
+}
+
 /// A moment, to the second, in UTC.
 #[must_use]
 pub fn moment(ms: i64) -> String {

@@ -29,6 +29,7 @@ fn create() -> Result<(Run, Output), StepError> {
         solo: true,
         signed: false,
         rights: None,
+        provost: None,
     };
     Run::create(created, "test", rules_with(|_| {}), 1_000)
 }

@@ -217,6 +217,10 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             secret: false,
             used: None,
             shows: None,
+            took_us: words
+                .iter()
+                .find_map(|word| word.strip_prefix("took=")?.parse().ok()),
+            waited_us: None,
         }),
         "seen" => Event::ObservationMade {
             slot: slot(words[1]),
@@ -310,6 +314,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         solo: true,
         signed: false,
         rights: None,
+        provost: None,
     })
 }
 

@@ -15,9 +15,9 @@ proposed 2
 checked 2 1 S702 | [{"id":"count","tool":"tickets.count"},{"id":"page","tool":"pager.notify","approval":"required"}]
 begun
 start count 1 tickets.count | {}
-+250 end count 1 timeout none again | no answer
++250 end count 1 timeout none again took=249300 | no answer
 start count 2 tickets.count | {}
-+1500 end count 2 ok happened
++1500 end count 2 ok happened took=640
 seen count | {"total": 9}
 settled count succeeded
 card c page repeats
@@ -54,17 +54,28 @@ fn planning_and_execution_stand_apart() {
     insta::assert_snapshot!(shown(&trace.execution), @r"
     9 1000800 RunStarted run: started with revision 1
     10 1000900 AttemptStarted count: calls tickets.count (arguments e22950b77b7e, permit)
-    11 1001150 AttemptEnded count: timeout, retrying (attempt 1, effect none, 250 ms): no answer
+    11 1001150 AttemptEnded count: timeout, retrying (attempt 1, effect none, 249 ms): no answer
     12 1001250 AttemptStarted count: calls tickets.count, attempt 2 (arguments e22950b77b7e, permit)
-    13 1002750 AttemptEnded count: ok (attempt 2, 1.5 s)
+    13 1002750 AttemptEnded count: ok (attempt 2, 0.6 ms)
     14 1002850 ObservationMade count: observed data (evidence c581fca16608)
     15 1002950 StepSettled count: succeeded
     18 1063150 AttemptStarted page: calls pager.notify (arguments 017a020da232, permit, keyed)
-    19 1063170 AttemptEnded page: ok (attempt 1, 20 ms)
+    19 1063170 AttemptEnded page: ok (attempt 1)
     20 1063270 ObservationMade page: observed data (evidence 867fb1e3c011)
     21 1063370 StepSettled page: succeeded
     22 1063470 RunEnded run: succeeded
     ");
+}
+
+#[test]
+fn a_latency_is_measured_or_unknown_and_no_distance_of_commits() {
+    let trace = trace(&journal(RUN));
+    let ends = trace
+        .execution
+        .iter()
+        .filter(|line| line.kind == "AttemptEnded");
+    let latencies: Vec<_> = ends.map(|line| line.latency_us).collect();
+    assert_eq!(latencies, [Some(249_300), Some(640), None]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::screen::words::count;
 use crate::workspace_path::WorkspacePath;
 
 mod model;
+mod recount;
 
 /// Arguments of `doctor`.
 #[derive(Clone, Debug, Args)]
@@ -22,6 +23,9 @@ pub struct DoctorArgs {
     /// send one request to a model of provost.toml instead
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
+    /// count all runs that are over anew, for `stats`
+    #[arg(long, conflicts_with = "model")]
+    recount: bool,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -57,6 +61,9 @@ impl SetupFinding {
 
 /// Does it.
 pub fn run(verb: &DoctorArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
+    if verb.recount {
+        return recount::run(verb.json, place);
+    }
     let workspace = place.unlocked()?;
     if let Some(name) = &verb.model {
         let found = model::look(&workspace, name)?;

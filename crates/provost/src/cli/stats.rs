@@ -1,10 +1,14 @@
 //! `stats`: how good planning was and how good execution, counted over the runs of a workspace.
 
+use std::collections::BTreeMap;
+
 use clap::{Args, ValueEnum};
 use provost_engine::clock::now_ms;
-use provost_engine::run::facts::{EXECUTION, FORMULAS, MEANS, PLANNING, Rates};
+use provost_engine::run::facts::{EXECUTION, FORMULAS, MEANS, PLANNING, Rates, RunFacts};
 use provost_engine::run::grade::{Confidence, Interval, Rate};
-use provost_engine::stats::{GroupBy, GroupFacts, StoreFacts, store_facts};
+use provost_engine::run::read::words::latency;
+use provost_engine::stats::{GroupBy, GroupFacts, StoreFacts, nearest_rank, store_facts, verdicts};
+use provost_engine::telemetry::openmetrics;
 use provost_plan::duration;
 use serde_json::{Map, Value, json};
 
@@ -23,10 +27,16 @@ pub struct StatsArgs {
     /// figures for each
     #[arg(long, value_enum)]
     by: Option<By>,
+    /// print the series of a monitoring system instead, in the text form of OpenMetrics
+    #[arg(long, conflicts_with_all = ["since", "by", "json"])]
+    openmetrics: bool,
     /// print one JSON object
     #[arg(long)]
     json: bool,
 }
+
+/// The series where nothing ran yet.
+const NO_SERIES: &str = "# EOF\n";
 
 /// What figures are given for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -43,6 +53,8 @@ enum By {
     Operation,
     // The policy that plans were checked under.
     Policy,
+    // The version of provost that began it.
+    Version,
 }
 
 impl By {
@@ -54,6 +66,7 @@ impl By {
             Self::Playbook => GroupBy::Playbook,
             Self::Operation => GroupBy::Operation,
             Self::Policy => GroupBy::Policy,
+            Self::Version => GroupBy::Version,
         }
     }
 }
@@ -66,13 +79,19 @@ fn duration_of(text: &str) -> Result<i64, String> {
 /// Does it.
 pub fn run(verb: StatsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let Some(store) = place.journal_if_any()? else {
-        if verb.json {
+        if verb.openmetrics {
+            output::data(NO_SERIES);
+        } else if verb.json {
             output::json(&to_json(&StoreFacts::default()));
         } else {
             output::note("nothing has run in this workspace yet\n");
         }
         return Ok(Exit::Done);
     };
+    if verb.openmetrics {
+        output::data(&openmetrics(&store, now_ms())?);
+        return Ok(Exit::Done);
+    }
     let since = verb.since.map(|time| now_ms().saturating_sub(time));
     let by = verb.by.map_or(GroupBy::Nothing, By::group);
     let counted = store_facts(&store, since, by)?;
@@ -109,6 +128,8 @@ fn to_json(counted: &StoreFacts) -> Value {
             "revisions_by": group.facts.revisions_by,
             "execution": rates_json(&group.facts.execution, &EXECUTION),
             "failures": group.facts.failures,
+            "verdicts": verdicts_json(&group.facts),
+            "latency_us": latency_json(&group.facts.latency_us),
             "economy": {
                 "cost_planning": economy.planning,
                 "cost_tools": economy.tools,
@@ -133,6 +154,30 @@ fn to_json(counted: &StoreFacts) -> Value {
         "groups": groups.collect::<Vec<_>>(),
         "unread": counted.unread.iter().map(|(run, _)| run).collect::<Vec<_>>(),
     })
+}
+
+/// What runs that did not succeed speak against.
+fn verdicts_json(facts: &RunFacts) -> Value {
+    let known = verdicts(facts).into_iter();
+    let known = known.map(|([guilty, party, cause], runs)| {
+        json!({ "guilty": guilty, "party": party, "cause": cause, "runs": runs })
+    });
+    known.collect()
+}
+
+/// What tools took, by operation: calls that were measured, and where they lie.
+fn latency_json(latencies: &BTreeMap<String, Vec<u64>>) -> Value {
+    let known = latencies.iter().map(|(operation, took)| {
+        let at = |share| nearest_rank(took, share);
+        let shown = json!({
+            "calls": took.len(),
+            "p50": at(0.5),
+            "p95": at(0.95),
+            "p99": at(0.99),
+        });
+        (operation.clone(), shown)
+    });
+    known.collect::<Map<_, _>>().into()
 }
 
 fn ratio(numerator: u64, denominator: u64) -> Value {
@@ -177,7 +222,44 @@ fn of_group(page: &mut Page, name: &str, group: &GroupFacts) {
             page.table(2, &rows);
         }
     }
+    let rows: Vec<Vec<Cell>> = verdicts(&group.facts)
+        .into_iter()
+        .map(|([guilty, party, cause], count)| {
+            vec![
+                Cell::plain(guilty),
+                Cell::plain(format!("{party}, {cause}")),
+                Cell::new(TextStyle::Strong, runs(count)),
+            ]
+        })
+        .collect();
+    if !rows.is_empty() {
+        page.end()
+            .faint("what runs that did not succeed speak against")
+            .end();
+        page.table(2, &rows);
+    }
+    latencies(page, &group.facts.latency_us);
     economy(page, group);
+}
+
+fn latencies(page: &mut Page, known: &BTreeMap<String, Vec<u64>>) {
+    if known.is_empty() {
+        return;
+    }
+    let rows: Vec<Vec<Cell>> = known
+        .iter()
+        .map(|(operation, took)| {
+            let at = |share| nearest_rank(took, share).map_or_else(String::new, latency);
+            vec![
+                Cell::plain(operation.clone()),
+                Cell::new(TextStyle::Strong, format!("p50 {}", at(0.5))),
+                Cell::plain(format!("p95 {}, p99 {}", at(0.95), at(0.99))),
+                Cell::new(TextStyle::Faint, count(took.len(), "call")),
+            ]
+        })
+        .collect();
+    page.end().faint("latency of tools").end();
+    page.table(2, &rows);
 }
 
 fn row(key: &str, title: &str, rate: Rate) -> Vec<Cell> {

@@ -1,5 +1,6 @@
 //! `work`: drives every run of the workspace that can go on, with nobody at a terminal.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
@@ -13,6 +14,7 @@ use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
+use crate::metrics::MetricsDoor;
 use crate::output;
 use crate::version::VERSION;
 use crate::workspace_path::WorkspacePath;
@@ -34,6 +36,9 @@ pub struct WorkArgs {
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     runs: u16,
+    /// serve the series of `stats --openmetrics` at this address, such as 127.0.0.1:9464
+    #[arg(long, value_name = "ADDR", conflicts_with = "check")]
+    metrics: Option<SocketAddr>,
     /// print nothing; exit 0 if a process works here, 3 if none does
     #[arg(long, conflicts_with_all = ["until_idle", "runs"])]
     check: bool,
@@ -66,6 +71,13 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let door = verb
+        .metrics
+        .map(|at| MetricsDoor::open(at, &place.store_dir()?));
+    if let Some(door) = door.transpose()? {
+        output::note(&format!("metrics at {}\n", door.url()));
+        runtime.spawn(door.serve());
+    }
     let worked = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
         work(&engine, working, halt, &|told| log.put(told)).await

@@ -47,6 +47,7 @@ error        2 trace zzzz --json
 why          0 why RUN --json
 error        2 why zzzz --json
 stats        0 stats --json
+recount      0 doctor --recount --json
 error        2 evidence 0123456789abcdef --json
 error        2 eval none.yaml --json
 error        2 case check none --json

@@ -44,6 +44,7 @@ mod links;
 mod live;
 mod mcp;
 mod mcp_http;
+mod metrics;
 mod notify;
 #[cfg(target_os = "linux")]
 mod openings;

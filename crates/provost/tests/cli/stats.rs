@@ -34,6 +34,9 @@ fn runs_are_counted_with_what_their_figures_are_made_of() {
     assert_eq!(execution["in_doubt"], Value::Null, "nothing was attempted");
     let by = place.json(&["stats", "--by", "playbook", "--json"]);
     assert_eq!(by["groups"].as_array().unwrap().len(), 2);
+    let by = place.json(&["stats", "--by", "version", "--json"]);
+    assert_eq!(by["groups"][0]["group"], env!("CARGO_PKG_VERSION"));
+    assert_eq!(by["groups"].as_array().unwrap().len(), 1);
     let by = place.json(&["stats", "--by", "operation", "--json"]);
     assert_eq!(by["groups"][0]["group"], "shop.orders");
     assert_eq!(by["groups"].as_array().unwrap().len(), 1);
@@ -42,6 +45,94 @@ fn runs_are_counted_with_what_their_figures_are_made_of() {
     place.run(&["stats", "--since", "soon"]).exits(2);
     let text = place.run(&["stats"]).exits(0).stdout;
     assert!(text.contains("tries that ended ok"), "{text}");
+}
+
+/// The counts that the journal keeps, by run.
+fn kept(place: &Workplace) -> Vec<(i64, String)> {
+    let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+    let mut query = journal
+        .prepare("select run, facts from run_facts order by run")
+        .unwrap();
+    let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+fn in_journal(place: &Workplace, sql: &str) {
+    let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+    journal.execute_batch(sql).unwrap();
+}
+
+#[test]
+fn what_is_kept_of_a_run_is_what_its_events_say() {
+    let place = Workplace::new();
+    let recounted = |place: &Workplace| place.json(&["doctor", "--recount", "--json"]);
+    assert_eq!(recounted(&place)["runs"], 0);
+    place.run(&["run", "Count the orders of ada"]).exits(0);
+    place.run(&["run", "Count the orders of nobody"]).exits(0);
+    let noted = place
+        .run(&["run", "Note the orders of ada", "--json"])
+        .exits(3);
+    let noted: Value = serde_json::from_str(&noted.raw_stdout).unwrap();
+    let run = noted["id"].as_str().unwrap();
+    // Of a run that is not over nothing is kept.
+    assert_eq!(kept(&place).len(), 2);
+    // Another process ends this one, and has not all of its events at hand.
+    place.run(&["reject", run, "--reason", "not now"]).exits(0);
+    let stats = place.json(&["stats", "--json"]);
+    let verdicts = &stats["groups"][0]["verdicts"];
+    assert_eq!(verdicts[0]["guilty"], "neither", "{verdicts}");
+    assert_eq!(
+        (&verdicts[0]["party"], &verdicts[0]["runs"]),
+        (&"person".into(), &1.into())
+    );
+    assert_eq!(verdicts.as_array().unwrap().len(), 1);
+    let text = place.run(&["stats"]).exits(0).stdout;
+    assert!(text.contains("speak against"), "{text}");
+    let rows = kept(&place);
+    assert_eq!(rows.len(), 3);
+    in_journal(&place, "delete from run_facts");
+    assert_eq!(
+        place.json(&["stats", "--json"]),
+        stats,
+        "counted from events"
+    );
+    let again = recounted(&place);
+    assert_eq!(
+        (&again["runs"], again["changed"].as_array().unwrap().len()),
+        (&3.into(), 3)
+    );
+    assert_eq!(kept(&place), rows, "the fold keeps the same");
+    assert!(recounted(&place)["changed"].as_array().unwrap().is_empty());
+    // The control: what is kept is what is read, and another count is found.
+    let wrong = "update run_facts set facts = replace(facts, '\"settled\":1', '\"settled\":9')";
+    in_journal(&place, wrong);
+    assert_ne!(place.json(&["stats", "--json"]), stats);
+    let text = place.run(&["doctor", "--recount"]).exits(0).stdout;
+    assert!(text.contains("missing or other"), "{text}");
+    assert_eq!(kept(&place), rows);
+    // What other formulas counted, and what was counted before a later event, is not believed.
+    for stale in ["formulas = 1", "seq = seq - 1"] {
+        in_journal(&place, &format!("{wrong}; update run_facts set {stale}"));
+        assert_eq!(place.json(&["stats", "--json"]), stats, "{stale}");
+    }
+}
+
+#[test]
+fn latencies_are_those_that_the_toolbox_measured() {
+    let place = Workplace::new();
+    place.run(&["run", "Count the orders of nobody"]).exits(0);
+    let stats = place.json(&["stats", "--json"]);
+    let of_tool = &stats["groups"][0]["latency_us"]["shop.orders"];
+    assert_eq!(of_tool["calls"], 2);
+    let (half, most) = (
+        of_tool["p50"].as_u64().unwrap(),
+        of_tool["p99"].as_u64().unwrap(),
+    );
+    assert!(half > 0 && half <= most, "{of_tool}");
+    let text = place.run(&["stats"]).exits(0).stdout;
+    assert!(text.contains("latency of tools"), "{text}");
+    let by = place.json(&["stats", "--by", "operation", "--json"]);
+    assert_eq!(&by["groups"][0]["latency_us"]["shop.orders"], of_tool);
 }
 
 #[test]

@@ -28,3 +28,4 @@ mod refund;
 mod replies;
 mod right_end;
 mod shop;
+mod traced;

@@ -109,6 +109,7 @@ pub fn play(
         solo: false,
         signed: false,
         rights: None,
+        provost: None,
     };
     let (run, output) =
         Run::create(created, "case", rules, 0).map_err(|error| error.to_string())?;

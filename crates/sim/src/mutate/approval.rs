@@ -202,6 +202,7 @@ impl Session {
             solo: false,
             signed: false,
             rights: None,
+            provost: None,
         };
         let begun = Run::create(created, "a test", rules.clone(), 0);
         let (run, output) = begun.map_err(|error| error.to_string())?;

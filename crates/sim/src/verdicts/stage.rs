@@ -128,6 +128,7 @@ pub(super) fn play(stage: &Stage) -> Result<Journal, String> {
         solo: false,
         signed: false,
         rights: None,
+        provost: None,
     };
     let begun = Run::create(created, "corpus", rules.clone(), stage.begins);
     let (run, output) = begun.map_err(|error| error.to_string())?;

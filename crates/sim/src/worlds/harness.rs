@@ -141,6 +141,7 @@ impl<'r> Harness<'r> {
             solo: false,
             signed: false,
             rights: None,
+            provost: None,
         };
         harness.forecast();
         harness.begin(created);

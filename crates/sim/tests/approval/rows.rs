@@ -37,6 +37,7 @@ fn stored(history: &History, cut: usize) -> tempfile::TempDir {
             summary: json!({}),
             due_ms: None,
             waits: Vec::new(),
+            facts: None,
         },
         durable: true,
         only_of_goal: false,

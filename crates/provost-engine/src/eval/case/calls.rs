@@ -78,6 +78,7 @@ pub(in crate::eval) fn read(path: &Path) -> Result<Vec<RecordedCall>, String> {
                     retry_after: None,
                     lacks: None,
                     used: None,
+                    time: None,
                 },
             })
         })
@@ -191,6 +192,7 @@ fn call(
             retry_after: None,
             lacks: None,
             used: None,
+            time: None,
         },
     })
 }

@@ -10,13 +10,15 @@ use provost_run::event::Event;
 use serde_json::Value;
 
 /// Fields that hold a moment, an id or a digest over one.
-const APART: [&str; 26] = [
+const APART: [&str; 29] = [
     "run",
     "key",
     "at",
     "asked_at",
     "expires_at",
     "retry_at",
+    "took_us",
+    "waited_us",
     "valid_until",
     "until",
     "reconcile_at",
@@ -38,6 +40,8 @@ const APART: [&str; 26] = [
     "principal",
     // Of other runs, which a case does not know.
     "earlier",
+    // That of whoever replays it.
+    "provost",
 ];
 
 /// The number of events, if they are the same.

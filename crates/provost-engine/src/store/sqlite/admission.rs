@@ -411,6 +411,23 @@ pub struct ToolStatus {
 }
 
 impl Store {
+    /// The tools of which something is remembered.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn remembered_tools(&self) -> Result<Vec<(String, ToolRow)>, StoreError> {
+        self.read(|connection| {
+            let row = |row: &Row<'_>| {
+                let text: String = row.get(1)?;
+                Ok((row.get(0)?, serde_json::from_str(&text).unwrap_or_default()))
+            };
+            connection
+                .prepare_cached("SELECT tool, row FROM admission ORDER BY tool")
+                .and_then(|mut query| query.query_map([], row)?.collect())
+                .map_err(StoreError::read)
+        })
+    }
+
     /// What is remembered of a tool.
     ///
     /// # Errors

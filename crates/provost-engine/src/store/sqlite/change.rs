@@ -3,7 +3,7 @@
 use rusqlite::Connection;
 
 use super::log::LogEvent;
-use super::{Change, Changed, notices, posted_statements, prune, schedules, stops};
+use super::{Change, Changed, notices, posted_statements, prune, run_facts, schedules, stops};
 
 /// Makes a change inside the transaction that is open; what it says to the log of the workspace.
 pub(super) fn make(
@@ -46,6 +46,7 @@ pub(super) fn make(
             let moved = schedules::move_row(connection, from, &to)?;
             Ok((Changed::Moved(moved), Vec::new()))
         }
+        Change::KeepFacts(counted) => run_facts::keep_all(connection, &counted).map(done),
         Change::Prune {
             digests,
             through,

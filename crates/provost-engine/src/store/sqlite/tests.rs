@@ -35,6 +35,7 @@ fn append(after: u64, size: usize) -> Append {
             summary: json!({}),
             due_ms: None,
             waits: Vec::new(),
+            facts: None,
         },
         durable: true,
         only_of_goal: false,

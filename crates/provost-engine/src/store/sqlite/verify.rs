@@ -104,6 +104,7 @@ fn not_checked(logged: bool, format: i64) -> Vec<String> {
         "breakers, rates and places (`admission`, `in_flight`), owners and moments in \
          `open_effects`, notices, schedules, and waiting statements, which are verified when a run \
          receives them",
+        "what is counted of runs (`run_facts`): `doctor --recount` counts it anew from the events",
     ];
     let all = older.into_iter().chain(uncounted).chain(never);
     all.map(str::to_owned).collect()

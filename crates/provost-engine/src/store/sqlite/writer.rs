@@ -19,7 +19,7 @@ use super::admission::{AdmissionTx, Refusal};
 use super::error::plain;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
-use super::{CommitReceipt, StoreError, change, notices, posted_statements, read};
+use super::{CommitReceipt, StoreError, change, notices, posted_statements, read, run_facts};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
@@ -432,6 +432,9 @@ impl Writer {
         )?;
         let updated_at = append.events.last().map_or(0, |event| event.at_ms);
         self.show(append, head.n, shown)?;
+        if let Some(counted) = &append.facts {
+            run_facts::keep(&self.connection, head.n, seq, counted)?;
+        }
         let changed = self
             .connection
             .prepare_cached(

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::call::{Purpose, Slot};
 use crate::card::Shown;
 use crate::earlier::EarlierCalls;
-use crate::outcome::{Class, Landing, Used};
+use crate::outcome::{CallTime, Class, Landing, Used};
 
 /// An intent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -134,6 +134,13 @@ pub struct AttemptEnded {
     /// Of a preview: what the card shows of what it brought.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shows: Option<Shown>,
+    /// How long the tool took, in microseconds, as the toolbox measured it. Why beside the moments
+    /// of the events: those are of commits, and their distance is no latency.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub took_us: Option<u64>,
+    /// How long the call waited for a thread before that, in microseconds, if it needs one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_us: Option<u64>,
 }
 
 /// A secret without which a call could not be made.
@@ -170,7 +177,16 @@ impl AttemptEnded {
             used: None,
             secret: false,
             shows: None,
+            took_us: None,
+            waited_us: None,
         }
+    }
+
+    /// The same with how long the call took.
+    pub(crate) fn timed(mut self, time: Option<CallTime>) -> Self {
+        self.took_us = time.map(|time| time.took_us);
+        self.waited_us = time.and_then(|time| time.waited_us);
+        self
     }
 
     /// Whether it is a try of the step: what was lost or not sent is none.

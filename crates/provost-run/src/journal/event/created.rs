@@ -38,6 +38,9 @@ pub struct RunCreated {
     /// say what, as evidence. The machine fills it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rights: Option<Digest>,
+    /// The version of provost that began it; journals of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provost: Option<String>,
 }
 
 /// When a person is asked about steps that policy asks about.

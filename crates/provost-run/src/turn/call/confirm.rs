@@ -114,12 +114,14 @@ pub(super) fn confirmed(
         media,
         message,
         retry_after,
+        time,
         ..
     } = reply;
     let digest = log.keep(media, evidence);
     match brought(log.basis(), slot, class, output, message) {
         Ok(read) => {
-            log.emit(Event::AttemptEnded(read_ended(slot, attempt, None, digest)))?;
+            let ended = read_ended(slot, attempt, None, digest).timed(time);
+            log.emit(Event::AttemptEnded(ended))?;
             match proves(log.basis(), slot, &read) {
                 Ok(()) => settle_succeeded(log, slot),
                 Err(reason) => unconfirmed(log, slot, &reason),
@@ -130,7 +132,7 @@ pub(super) fn confirmed(
             let reason = format!("{}: {message}", class.word());
             log.emit(Event::AttemptEnded(AttemptEnded {
                 retry_at,
-                ..read_ended(slot, attempt, Some((class, message)), digest)
+                ..read_ended(slot, attempt, Some((class, message)), digest).timed(time)
             }))?;
             if retry_at.is_some() {
                 return Ok(());

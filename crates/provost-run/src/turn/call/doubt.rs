@@ -204,21 +204,22 @@ pub(super) fn reconciled(
         evidence,
         media,
         message,
+        time,
         ..
     } = reply;
     let digest = log.keep(media, evidence);
     if !is_in_doubt(log.state(), slot) {
         // Why nothing follows: a person ended the doubt while the tool was asked.
         let failed = (class != Class::Ok).then(|| (class, message.unwrap_or_default()));
-        return log.emit(Event::AttemptEnded(read_ended(
-            slot, attempt, failed, digest,
-        )));
+        let ended = read_ended(slot, attempt, failed, digest).timed(time);
+        return log.emit(Event::AttemptEnded(ended));
     }
     let told = brought(log.basis(), slot, class, output, message)
         .and_then(|output| told(log.basis(), slot, &output));
     match told {
         Ok((tool, landed, output)) => {
-            log.emit(Event::AttemptEnded(read_ended(slot, attempt, None, digest)))?;
+            let ended = read_ended(slot, attempt, None, digest).timed(time);
+            log.emit(Event::AttemptEnded(ended))?;
             let settled = if landed {
                 Settlement::Happened
             } else {
@@ -242,7 +243,7 @@ pub(super) fn reconciled(
             let retry_at = (tries < RECONCILE_READS_MAX).then_some(next);
             log.emit(Event::AttemptEnded(AttemptEnded {
                 retry_at,
-                ..read_ended(slot, attempt, Some(failed), digest)
+                ..read_ended(slot, attempt, Some(failed), digest).timed(time)
             }))
         }
     }

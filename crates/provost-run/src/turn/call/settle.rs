@@ -75,7 +75,7 @@ fn not_sent(
         message: reply.message,
         evidence: Some(evidence),
         unsent: true,
-        ..AttemptEnded::new(slot, attempt, reply.class, reply.landing)
+        ..AttemptEnded::new(slot, attempt, reply.class, reply.landing).timed(reply.time)
     };
     attempt_over(log, slot, ended)?;
     miss(log, slot, secret, &reason)
@@ -98,6 +98,7 @@ fn answered(
         retry_after,
         lacks: _,
         used,
+        time,
     } = reply;
     let digest = log.keep(media, evidence);
     let fits = match (class, output) {
@@ -119,7 +120,7 @@ fn answered(
         evidence: Some(digest),
         retry_at,
         used,
-        ..AttemptEnded::new(slot, attempt, class, landing)
+        ..AttemptEnded::new(slot, attempt, class, landing).timed(time)
     };
     match fits {
         Ok(output) if is_retaking(log.state(), slot) => retaken(log, slot, ended, output, digest),

@@ -178,6 +178,7 @@ pub(crate) fn previewed(log: &mut TurnLog<'_>, slot: &Slot, reply: Reply) -> Res
         message,
         lacks,
         used,
+        time,
         ..
     } = reply;
     let digest = log.keep(media, evidence);
@@ -194,7 +195,7 @@ pub(crate) fn previewed(log: &mut TurnLog<'_>, slot: &Slot, reply: Reply) -> Res
         unsent: lacks.is_some(),
         used,
         shows,
-        ..AttemptEnded::new(slot, PREVIEW_ATTEMPT, class, Landing::None)
+        ..AttemptEnded::new(slot, PREVIEW_ATTEMPT, class, Landing::None).timed(time)
     }))
 }
 

@@ -300,6 +300,7 @@ impl Case {
             solo: self.rules.policy.is_solo(),
             signed: self.signed,
             rights: None,
+            provost: None,
         };
         let (rules, now) = (self.rules.clone(), self.now);
         let begun = Run::create_beside(created, "test", rules, now, &self.said);

@@ -1,0 +1,263 @@
+//! What a run adds to the series of a monitoring system: counts by closed sets of words.
+//!
+//! Owns which counts there are and what they are counted by. INVARIANT: a label is a word of the
+//! program or a name from `provost.toml`, and never a run, a person, a goal or a message.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use provost_plan::digest::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::RunFacts;
+use crate::call::{Purpose, Slot};
+use crate::card::QuestionPurpose;
+use crate::event::{AttemptEnded, AttemptStarted, Event, Proven, RunStatus, StepStatus};
+use crate::outcome::Class;
+use crate::read::why::{Witnesses, why};
+
+/// What stands between the words of a key: no name holds it.
+const BETWEEN: char = '\t';
+
+/// Counts by the name of their series and the values of its labels.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Counts(BTreeMap<String, u64>);
+
+impl Counts {
+    fn more(&mut self, series: &str, labels: &[&str], count: u64) {
+        if count > 0 {
+            *self.0.entry(key(series, labels)).or_default() += count;
+        }
+    }
+
+    fn one(&mut self, series: &str, labels: &[&str]) {
+        self.more(series, labels, 1);
+    }
+
+    /// Adds those of another run.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (key, count) in &other.0 {
+            *self.0.entry(key.clone()).or_default() += count;
+        }
+    }
+
+    /// Whether nothing was counted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each series with the values of its labels and its count.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Vec<&str>, u64)> {
+        self.0.iter().map(|(key, count)| {
+            let mut words = key.split(BETWEEN);
+            (words.next().unwrap_or_default(), words.collect(), *count)
+        })
+    }
+}
+
+fn key(series: &str, labels: &[&str]) -> String {
+    let mut key = series.to_owned();
+    for label in labels {
+        key.push(BETWEEN);
+        key.extend(label.chars().map(|c| if c == BETWEEN { ' ' } else { c }));
+    }
+    key
+}
+
+pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
+    let planner = facts.groups.get("planner").cloned();
+    let mut tally = Tally {
+        planner: planner.unwrap_or_else(|| "unknown".to_owned()),
+        ..Tally::default()
+    };
+    for (event, at) in events {
+        tally.of_planning(event);
+        tally.of_people(event, *at);
+        tally.of_calls(event);
+        if let Event::RunEnded(ended) = event {
+            tally.criteria = ended.criteria.values().map(proven).collect();
+            tally.ended = Some(ended.status);
+        }
+        if matches!(event, Event::UndoRequested { .. }) {
+            tally.ended = None;
+        }
+    }
+    tally.finish(events);
+    facts.counts = tally.counts;
+    facts.approval_wait_ms = tally.waits_ms;
+}
+
+fn proven(proven: &Proven) -> &'static str {
+    match proven {
+        Proven::Held => "held",
+        Proven::NotHeld => "not_held",
+        Proven::Failed(_) => "failed",
+    }
+}
+
+#[derive(Default)]
+struct Tally<'e> {
+    counts: Counts,
+    planner: String,
+    /// Cards that nobody answered yet, since when.
+    cards: BTreeMap<&'e Digest, i64>,
+    waits_ms: Vec<i64>,
+    /// Questions of planners.
+    questions: BTreeSet<&'e Digest>,
+    begun: BTreeMap<(&'e Slot, u32), &'e AttemptStarted>,
+    /// How each step or item stands.
+    slots: BTreeMap<&'e Slot, StepStatus>,
+    /// The operation that was called for it last.
+    called: BTreeMap<&'e Slot, &'e str>,
+    criteria: Vec<&'static str>,
+    ended: Option<RunStatus>,
+}
+
+impl<'e> Tally<'e> {
+    fn of_planning(&mut self, event: &'e Event) {
+        let counts = &mut self.counts;
+        let planner = self.planner.as_str();
+        match event {
+            Event::PlanChecked { id, findings, .. } => {
+                if *id > 0 {
+                    counts.one("proposals", &[planner, "checked"]);
+                }
+                findings
+                    .iter()
+                    .for_each(|one| counts.one("findings", &[&one.code]));
+            }
+            Event::PlanRefused { findings, .. } => {
+                counts.one("proposals", &[planner, "refused"]);
+                findings
+                    .iter()
+                    .for_each(|one| counts.one("findings", &[&one.code]));
+            }
+            Event::PlanGivenUp { .. } => counts.one("proposals", &[planner, "given_up"]),
+            Event::PlanHandedOn { .. } => counts.one("proposals", &[planner, "handed_on"]),
+            Event::BudgetSpent { usage, .. } => {
+                let model = usage.model.as_deref().unwrap_or("unknown");
+                counts.more("tokens", &[model, "in", "planner"], usage.tokens_in);
+                counts.more("tokens", &[model, "out", "planner"], usage.tokens_out);
+            }
+            _ => {}
+        }
+    }
+
+    fn of_people(&mut self, event: &'e Event, at: i64) {
+        let outcome = match event {
+            Event::ApprovalRequested { digest, .. } => {
+                self.cards.insert(digest, at);
+                return;
+            }
+            Event::QuestionAsked { question, digest } => {
+                if matches!(question.purpose, QuestionPurpose::Planner { .. }) {
+                    self.questions.insert(digest);
+                }
+                return;
+            }
+            Event::QuestionAnswered { question, .. } if self.questions.remove(question) => {
+                return self.counts.one("clarifications", &["answered"]);
+            }
+            Event::QuestionExpired { question } if self.questions.remove(question) => {
+                return self.counts.one("clarifications", &["expired"]);
+            }
+            Event::ApprovalGiven {
+                card,
+                complete: true,
+                ..
+            } => (card, "given"),
+            Event::ApprovalRejected { card, .. } => (card, "rejected"),
+            Event::ApprovalExpired { card } => (card, "expired"),
+            _ => return,
+        };
+        let (card, outcome) = outcome;
+        if let Some(since) = self.cards.remove(card) {
+            self.waits_ms.push((at - since).max(0));
+            self.counts.one("approvals", &[outcome]);
+        }
+    }
+
+    fn of_calls(&mut self, event: &'e Event) {
+        match event {
+            Event::AttemptStarted(started) => {
+                self.begun.insert((&started.slot, started.attempt), started);
+                if started.purpose == Purpose::Effect {
+                    self.called.insert(&started.slot, &started.operation);
+                }
+            }
+            Event::AttemptEnded(ended) => self.ended(ended),
+            Event::StepSettled {
+                slot,
+                status,
+                class,
+                ..
+            } => {
+                self.slots.insert(slot, *status);
+                let place = match class {
+                    Some(Class::InvalidArguments) => "arguments",
+                    Some(Class::OutputInvalid) => "output",
+                    Some(Class::AcceptanceFailed) => "acceptance",
+                    _ => return,
+                };
+                let operation = self.called.get(slot).copied().unwrap_or("none");
+                self.counts.one("validation_failures", &[operation, place]);
+            }
+            Event::StepSkipped { slot, .. } => {
+                self.slots.insert(slot, StepStatus::Skipped);
+            }
+            Event::StepBlocked { .. } => self.counts.one("steps", &[StepStatus::Blocked.word()]),
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, ended: &'e AttemptEnded) {
+        let Some(started) = self.begun.get(&(&ended.slot, ended.attempt)) else {
+            return;
+        };
+        let (operation, class) = (started.operation.as_str(), ended.class.word());
+        let counts = &mut self.counts;
+        if let Some(used) = &ended.used {
+            counts.more("tokens", &[&used.model, "in", "tool"], used.tokens_in);
+            counts.more("tokens", &[&used.model, "out", "tool"], used.tokens_out);
+        }
+        if started.purpose != Purpose::Effect {
+            return;
+        }
+        if !started.read {
+            counts.one("effects", &[operation, ended.landing.word()]);
+        }
+        if ended.is_try() {
+            counts.one("attempts", &[operation, class]);
+        }
+        if ended.retry_at.is_some() && !ended.not_yet {
+            counts.one("retries", &[operation, class]);
+        }
+    }
+
+    /// What only the end of the journal tells.
+    fn finish(&mut self, events: &[(Event, i64)]) {
+        let counts = &mut self.counts;
+        for (slot, status) in &self.slots {
+            if *status == StepStatus::InDoubt {
+                let operation = self.called.get(*slot).copied().unwrap_or("none");
+                counts.one("in_doubt", &[operation]);
+            } else {
+                counts.one("steps", &[status.word()]);
+            }
+        }
+        for word in &self.criteria {
+            counts.one("criteria", &[word]);
+        }
+        // Why not of a success: nobody is to blame for it.
+        if self
+            .ended
+            .is_some_and(|status| status != RunStatus::Succeeded)
+        {
+            let judged = why(events, &[], &Witnesses::default());
+            let party = judged.party.map_or("none", crate::read::why::Party::word);
+            let cause = judged.cause.unwrap_or("none");
+            counts.one("verdicts", &[judged.guilty.word(), party, cause]);
+        }
+    }
+}
