@@ -69,7 +69,8 @@ mod work;
 )]
 struct Cli {
     /// workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
-    #[arg(short = 'C', global = true, value_name = "DIR", help_heading = help::GLOBAL)]
+    // Why an id that no field can have: an argument of a verb with the same id would be `-C`.
+    #[arg(id = "-C", short = 'C', global = true, value_name = "DIR", help_heading = help::GLOBAL)]
     dir: Option<PathBuf>,
     /// print help
     #[arg(short, long, global = true, action = ArgAction::Help, help_heading = help::GLOBAL)]

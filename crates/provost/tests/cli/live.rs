@@ -60,14 +60,14 @@ fn plan(steps: usize) -> String {
 }
 
 /// A window in which a command runs.
-struct Terminal {
+pub struct Terminal {
     child: Child,
     keys: ChildStdin,
     screen: Arc<Mutex<vt100::Parser>>,
 }
 
 impl Terminal {
-    fn new(place: &Workplace, (columns, lines): (u16, u16), args: &str) -> Self {
+    pub fn new(place: &Workplace, (columns, lines): (u16, u16), args: &str) -> Self {
         let binary = env!("CARGO_BIN_EXE_provost");
         let command = format!("stty cols {columns} rows {lines}; exec {binary} {args}");
         let mut script = place.command(&[]);
@@ -105,12 +105,16 @@ impl Terminal {
         }
     }
 
+    pub fn types(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
     fn contents(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
     /// Waits until the screen shows what is asked for, and gives it.
-    fn until(&self, shows: impl Fn(&str) -> bool) -> String {
+    pub fn until(&self, shows: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let contents = self.contents();
@@ -126,7 +130,7 @@ impl Terminal {
     }
 
     /// Everything that can be scrolled to, once the command has ended.
-    fn all(mut self) -> String {
+    pub fn all(mut self) -> String {
         drop(self.keys);
         assert!(self.child.wait().unwrap().success());
         let ended = Instant::now();
@@ -211,7 +215,7 @@ fn watched(steps: usize, window: (u16, u16)) -> (String, String) {
     };
     place.write("jobs/go", "");
     terminal.until(|shown| shown.contains("approve? y = yes"));
-    terminal.keys.write_all(b"y\n").unwrap();
+    terminal.types("y\n");
     let all = terminal.all();
     (settled(&seen), settled(&all))
 }
