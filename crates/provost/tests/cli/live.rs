@@ -69,7 +69,7 @@ pub struct Terminal {
 impl Terminal {
     pub fn new(place: &Workplace, (columns, lines): (u16, u16), args: &str) -> Self {
         let binary = env!("CARGO_BIN_EXE_provost");
-        let command = format!("stty cols {columns} rows {lines}; exec {binary} {args}");
+        let command = format!("stty cols {columns} rows {lines}; {binary} {args}");
         let mut script = place.command(&[]);
         let mut child = std::process::Command::new("script");
         child.current_dir(script.get_current_dir().unwrap());
@@ -274,4 +274,20 @@ fn a_region_that_is_too_high_is_found() {
         parser.process(format!("{region}\x1b[30A\x1b[0J").as_bytes());
     }
     assert!(left_behind(&scrolled(&mut parser)) > 0);
+}
+
+/// What the prompt showed is not printed again when it is left for later.
+#[test]
+fn a_card_is_shown_once() {
+    let place = place(5);
+    let mut terminal = Terminal::new(&place, (100, 50), "apply move.yaml || [ $? = 3 ]");
+    place.write("jobs/go", "");
+    terminal.until(|shown| shown.contains("approve? y"));
+    terminal.types("\n");
+    let all = terminal.all();
+    assert_eq!(all.matches("approve step `ship`?").count(), 1, "{all}");
+    assert_eq!(all.matches("approve: provost approve").count(), 1, "{all}");
+    // The control: without a prompt the card is printed with its commands.
+    let shown = place.run(&["inbox"]).exits(0);
+    assert!(shown.stdout.contains("approve step `ship`?"), "{shown}");
 }
