@@ -40,7 +40,9 @@ mod toolbox;
 pub use config::{ConfigScope, ToolConfig, description_of};
 pub use fault::Request;
 pub use kinds::custom::{ReplyFuture, Tool};
-pub use kinds::mcp::{Definition, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings};
+pub use kinds::mcp::{
+    Definition, DefinitionChange, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings,
+};
 pub use kinds::sql::SQLITE_EFFECTS;
 pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, RecordedCall, Rehearsal};
 pub use toolbox::{OpenError, Toolbox, Trouble};

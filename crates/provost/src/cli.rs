@@ -4,7 +4,7 @@
 
 use std::path::PathBuf;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
@@ -69,7 +69,8 @@ mod work;
 )]
 struct Cli {
     /// workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
-    #[arg(short = 'C', global = true, value_name = "DIR", help_heading = help::GLOBAL)]
+    // Why an id that no field can have: an argument of a verb with the same id would be `-C`.
+    #[arg(id = "-C", short = 'C', global = true, value_name = "DIR", help_heading = help::GLOBAL)]
     dir: Option<PathBuf>,
     /// print help
     #[arg(short, long, global = true, action = ArgAction::Help, help_heading = help::GLOBAL)]
@@ -149,7 +150,7 @@ enum Verb {
     Tools(tools::ToolsArgs),
     /// check and test policies
     Policy(policy::PolicyArgs),
-    /// verify the journal, and sign its head
+    /// verify the journal, export a run, sign its head
     Audit(audit::AuditArgs),
     /// delete old evidence, keeping its digests
     Prune(prune::PruneArgs),
@@ -294,13 +295,55 @@ fn misread(error: &clap::Error) -> Exit {
             Exit::Done
         }
         _ => {
-            output::note(&text);
+            let failure = unparsed(&error.render().to_string());
+            let quoted = unquoted(error).and_then(|goal| in_quotes(&goal));
+            let failure = match &quoted {
+                Some(hint) => {
+                    let failure = failure.hint(hint);
+                    failure.show();
+                    failure
+                }
+                None => {
+                    output::note(&text);
+                    failure
+                }
+            };
             if typed_json() {
-                output::json(&unparsed(&error.render().to_string()).to_json());
+                output::json(&failure.to_json());
             }
             Exit::Usage
         }
     }
+}
+
+/// The word after a goal that stands in no quotes.
+fn unquoted(error: &clap::Error) -> Option<String> {
+    let found = error.get(ContextKind::InvalidArg)?.to_string();
+    let is_word = error.kind() == ErrorKind::UnknownArgument && !found.starts_with('-');
+    is_word.then_some(found)
+}
+
+/// The command with its goal in quotes, if one was typed without.
+fn in_quotes(word: &str) -> Option<String> {
+    let typed: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let verb = typed
+        .iter()
+        .position(|word| word == "run" || word == "plan")?;
+    let words = typed.get(verb + 1..)?;
+    let is_word = |word: &&String| !word.starts_with('-');
+    let goal: Vec<&str> = words
+        .iter()
+        .take_while(is_word)
+        .map(String::as_str)
+        .collect();
+    let is_meant = goal.len() > 1 && goal.contains(&word);
+    let verb = typed.get(verb)?;
+    is_meant.then(|| {
+        let goal = goal.join(" ");
+        format!("a goal is one argument; put it in quotes: provost {verb} \"{goal}\"")
+    })
 }
 
 /// The failure of a command line, from its message: a paragraph, then a tip and the usage.

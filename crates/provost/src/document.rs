@@ -30,7 +30,11 @@ pub enum Document {
 impl Document {
     /// Reads the file at `path`.
     pub fn read(path: &Path) -> Result<Self, Failure> {
-        let source = Source::new(path.to_string_lossy(), text(path)?);
+        Self::of(Source::new(path.to_string_lossy(), text(path)?))
+    }
+
+    /// Tells what a text is that was read, or is not saved yet.
+    pub fn of(source: Source) -> Result<Self, Failure> {
         let schema =
             parse_yaml(&source.text)
                 .ok()

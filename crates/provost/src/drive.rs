@@ -11,6 +11,7 @@ use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
 use provost_engine::session::{DriveEnd, DriveError, Session, Unwatched};
+use provost_plan::digest::Digest;
 use serde_json::json;
 use tokio::sync::watch;
 
@@ -104,6 +105,7 @@ fn with_driver(
             halt,
             typist: LineReader::default(),
             signer: None,
+            seen: None,
         };
         let driven = work(driver).await;
         tell(engine).await;
@@ -142,6 +144,8 @@ struct Driver<'a> {
     halt: watch::Receiver<bool>,
     typist: LineReader,
     signer: Option<LocalSigner>,
+    /// The card or question that the prompt showed last.
+    seen: Option<Digest>,
 }
 
 impl Driver<'_> {
@@ -284,6 +288,9 @@ impl Driver<'_> {
 
     /// Asks the person at the terminal; false if they leave it for later.
     async fn ask(&mut self, session: &mut Session, view: &mut View) -> Result<bool, Failure> {
+        let state = session.state();
+        let question = state.open_questions().next().map(|(digest, _)| *digest);
+        self.seen = question.or(state.open_cards().next().map(|(digest, _)| *digest));
         let statement = match ask::person(&mut self.typist, session, &mut self.halt).await {
             AskResult::Said(statement) => *statement,
             AskResult::Later => return Ok(false),
@@ -356,7 +363,7 @@ impl Driver<'_> {
             if output::is_live() {
                 page.end();
             }
-            page.page(run::end(state, self.place));
+            page.page(run::end_after(state, self.place, self.seen.as_ref()));
             output::data(&page.finish());
         }
         match stop {

@@ -223,6 +223,9 @@ impl From<AuditError> for Failure {
     }
 }
 
+/// Said where nobody knows the card; where it is known, its approvers are named.
+pub const OTHERS_MUST_ANSWER: &str = "another person must answer: `policies/` says who may";
+
 impl From<StepError> for Failure {
     fn from(error: StepError) -> Self {
         let hint = match &error {
@@ -231,9 +234,7 @@ impl From<StepError> for Failure {
                 Some("`provost show RUN` says what followed without an answer")
             }
             StepError::NotOpen { .. } => Some("`provost inbox` lists what waits, with commands"),
-            StepError::NotAllowed { .. } => {
-                Some("another person must answer: `policies/` says who may")
-            }
+            StepError::NotAllowed { .. } => Some(OTHERS_MUST_ANSWER),
             StepError::Denied(ActionDenied::Stranger { .. }) => {
                 Some("people are listed in policies/entities.json")
             }

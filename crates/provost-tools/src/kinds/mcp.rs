@@ -54,7 +54,7 @@ mod settings;
 mod strict;
 mod strict_http;
 
-pub use definition::{Definition, DefinitionError, FIELDS, Listing, Listings};
+pub use definition::{Definition, DefinitionChange, DefinitionError, FIELDS, Listing, Listings};
 #[cfg(test)]
 pub(crate) use session::definition_of;
 pub(crate) use settings::McpSettings;

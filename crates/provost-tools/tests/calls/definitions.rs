@@ -36,6 +36,40 @@ fn formats_of_a_server_bind_only_what_a_call_gives_it() {
     assert_eq!(formats("inputSchema"), (None, Some(json!("uuid"))));
 }
 
+/// Where a schema differs is named, and an order that means nothing is no difference.
+#[test]
+fn changes_are_named_by_their_paths() {
+    let of = |longest: u64, names: [&str; 2], more: bool| {
+        let mut properties = json!({ "a/b": { "type": "string", "maxLength": longest } });
+        if more {
+            properties["new"] = json!({ "type": "integer" });
+        }
+        let schema = json!({ "type": "object", "required": names, "properties": properties });
+        let given = json!({ "description": "Adds", "inputSchema": schema });
+        Definition::new("add", given.as_object().unwrap()).unwrap()
+    };
+    let one = of(10, ["a/b", "c"], false);
+    let told = |other: &Definition| {
+        let changes = one.changes(other, "inputSchema").into_iter();
+        let told = changes.map(|one| (one.path, one.before, one.after));
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&of(10, ["c", "a/b"], false)), []);
+    let longer = (
+        "/properties/a~1b/maxLength".to_owned(),
+        Some(json!(10)),
+        Some(json!(20)),
+    );
+    assert_eq!(told(&of(20, ["a/b", "c"], false)), [longer.clone()]);
+    let new = (
+        "/properties/new".to_owned(),
+        None,
+        Some(json!({ "type": "integer" })),
+    );
+    assert_eq!(told(&of(20, ["c", "a/b"], true)), [longer, new]);
+    assert_eq!(one.changes(&of(20, ["a/b", "c"], false), "description"), []);
+}
+
 /// A source of choices, the same for the same seed.
 struct Choice(u64);
 

@@ -21,6 +21,8 @@ use crate::screen::words::count;
 use crate::user::user;
 use crate::workspace_path::WorkspacePath;
 
+mod export;
+
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
 pub struct AuditArgs {
@@ -32,6 +34,8 @@ pub struct AuditArgs {
 enum AuditVerb {
     /// verify all links, digests, signatures and signed heads
     Verify(Verify),
+    /// write a run as one file: its events, who said what, what it came to
+    Export(export::Export),
     /// sign the current head
     Sign {
         /// print one JSON object
@@ -73,6 +77,7 @@ struct Verify {
 pub fn run(verb: AuditArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match verb.verb {
         AuditVerb::Verify(verb) => verify(&verb, place),
+        AuditVerb::Export(verb) => export::run(&verb, place),
         AuditVerb::Sign { json } => sign(place, json),
         AuditVerb::Accept { reason, json } => accept(place, &reason, json),
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use provost_engine::history::History;
 use provost_engine::run::read::plot;
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
@@ -23,16 +24,18 @@ use crate::screen::write_summary::WriteSummary;
 use crate::screen::{plot as picture, review, run};
 use crate::workspace_path::WorkspacePath;
 
+pub mod statements;
+mod step;
+
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// plan, saved plan, playbook or run id
     #[arg(value_name = "FILE|RUN")]
     what: String,
-    /// step whose rows are drawn; without it, all that can be
-    #[arg(requires = "plot")]
+    /// step of the run, in detail
     step: Option<String>,
-    /// draw the rows of a step: a line over time, bars over names
+    /// draw the rows of a step, or of all: a line over time, bars over names
     #[arg(long, conflicts_with = "json")]
     plot: bool,
     /// print one JSON object
@@ -48,6 +51,10 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return Err(Failure::usage(
             "`--plot` draws steps of a run, and this is a file",
         ));
+    }
+    if is_file && let Some(step) = &verb.step {
+        let reason = format!("`{step}` is a step of a run, and `{}` is a file", verb.what);
+        return Err(Failure::usage(reason).hint("`provost runs` lists runs"));
     }
     if is_file {
         return file(verb, &path, place);
@@ -68,19 +75,24 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let workspace = workspace.as_ref().ok();
     let found = validity::contradiction(workspace, &store, &history);
-    let state = history.state;
+    let state = &history.state;
     let catalog = workspace.map(|workspace| &**workspace.catalog());
     if verb.plot {
-        return draw(&state, catalog, verb.step.as_deref());
+        return draw(state, catalog, verb.step.as_deref());
+    }
+    if let Some(step) = &verb.step {
+        step::run(&history, workspace, step, verb.json)?;
+        return Ok(Exit::Done);
     }
     if verb.json {
-        let mut value = run::to_json(&state, place);
-        let aftermath = WriteSummary::of(&state, catalog, place);
+        let mut value = run::to_json(state, place);
+        let aftermath = WriteSummary::of(state, catalog, place);
         if let (Some(map), Some(aftermath)) = (value.as_object_mut(), aftermath) {
             map.insert("writes".to_owned(), aftermath.to_json());
         }
         if let Some(map) = value.as_object_mut() {
-            let left = workspace.map(|workspace| to_come(&state, workspace));
+            let left = workspace.map(|workspace| to_come(state, workspace));
+            map.insert("statements".to_owned(), statements::to_json(&history));
             map.insert("review".to_owned(), json!(left.unwrap_or_default()));
             map.insert(
                 "contradiction".to_owned(),
@@ -92,7 +104,7 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let mut page = Page::new();
     validity::mark(&mut page, found.as_deref());
-    page.page(of_run(&state, workspace, place));
+    page.page(of_run(&history, workspace, place));
     output::data(&page.finish());
     Ok(Exit::Done)
 }
@@ -210,7 +222,8 @@ fn to_come(state: &State, workspace: &Workspace) -> Vec<StepReview> {
     reviews
 }
 
-fn of_run(state: &State, workspace: Option<&Workspace>, place: &WorkspacePath) -> Page {
+fn of_run(history: &History, workspace: Option<&Workspace>, place: &WorkspacePath) -> Page {
+    let state = &history.state;
     let catalog = workspace.map(|workspace| &**workspace.catalog());
     let mut page = Page::new();
     let status = state.status();
@@ -245,6 +258,7 @@ fn of_run(state: &State, workspace: Option<&Workspace>, place: &WorkspacePath) -
         }
         run::created(&mut page, state);
     }
+    page.page(statements::page(history));
     // Why not of a run that stopped: its writes stand above, by what became of them.
     let going = workspace.filter(|_| aftermath.is_none());
     let left = going.map(|workspace| to_come(state, workspace));

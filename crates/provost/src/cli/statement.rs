@@ -21,7 +21,7 @@ use super::Watching;
 use super::target::TargetRun;
 use crate::document::reason;
 use crate::drive::{Start, TakeUp, drive, record, typed_yes};
-use crate::failure::{Exit, Failure};
+use crate::failure::{self, Exit, Failure};
 use crate::keyring::{KeyChoice, LocalSigner};
 use crate::output;
 use crate::screen::card;
@@ -59,16 +59,63 @@ pub fn say(
     watching: Watching,
     place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
+    let who = who_may(&run.engine, run.state(), &statement);
     let envelope = envelope(&run.engine, run.state(), statement, how)?;
     let engine = place.driving(run.engine)?;
     let spoken = TakeUp {
         folded: Box::new(run.folded),
         envelope: Some(Box::new(envelope)),
     };
-    if how.record {
-        return record(place, &engine, spoken, watching);
-    }
-    drive(place, &engine, Start::TakeUp(spoken), watching)
+    let done = match how.record {
+        true => record(place, &engine, spoken, watching),
+        false => drive(place, &engine, Start::TakeUp(spoken), watching),
+    };
+    done.map_err(|failure| match who {
+        Some(who) if failure.hint_text() == Some(failure::OTHERS_MUST_ANSWER) => failure.hint(who),
+        _ => failure,
+    })
+}
+
+/// Who may approve or reject the card of a statement, in words.
+fn who_may(engine: &Engine, state: &State, statement: &Statement) -> Option<String> {
+    let known = state.card(&statement.card()?)?;
+    let (card, workspace) = (&known.card, engine.workspace());
+    let plan = state.in_force.plan.as_ref();
+    let step = card
+        .step()
+        .and_then(|step| Some(plan?.checked().step(step)?.0));
+    let tool = step.and_then(|step| step.tool());
+    let operation = tool.and_then(|tool| workspace.catalog().get(&tool.value));
+    let authors = || std::iter::once(&card.requester).chain(&card.amended_by);
+    let may = |name: &&str| {
+        let person = workspace.people().principal(name);
+        let others = authors().all(|author| {
+            let author = workspace.people().principal(author);
+            let operation = operation.map(AsRef::as_ref);
+            let policy = workspace.policy();
+            policy
+                .may_approve(&person, &author, operation, &card.terms)
+                .is_ok()
+        });
+        others && !known.approved_by.contains(*name)
+    };
+    let names: Vec<String> = workspace
+        .people()
+        .names()
+        .filter(may)
+        .map(|name| format!("`{name}`"))
+        .collect();
+    let who = match names.as_slice() {
+        [] => "nobody who is listed in policies/entities.json may answer this card: list another \
+               person there"
+            .to_owned(),
+        names => format!("who may answer this card: {}", names.join(", ")),
+    };
+    let cancel = match statement {
+        Statement::Reject { .. } => "; the requester ends the run with `provost cancel RUN`",
+        _ => "",
+    };
+    Some(format!("{who}{cancel}"))
 }
 
 /// Says to a run what only stops it. Where the workspace can be driven it is said as anything else;

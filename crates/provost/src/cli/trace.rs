@@ -90,7 +90,7 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 
 /// Whether an operation is as it was called, and its output no secret. Why of the workspace: the
 /// journal does not say it of every output.
-fn is_open(workspace: Option<&Workspace>, started: &AttemptStarted) -> bool {
+pub fn is_open(workspace: Option<&Workspace>, started: &AttemptStarted) -> bool {
     let Some(workspace) = workspace else {
         return false;
     };

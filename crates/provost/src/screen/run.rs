@@ -21,6 +21,11 @@ use crate::workspace_path::WorkspacePath;
 
 /// How a drive left a run: the answer, or what it waits for and the commands to type.
 pub fn end(state: &State, place: &WorkspacePath) -> Page {
+    end_after(state, place, None)
+}
+
+/// The same, when the card or question `seen` stands on the screen already.
+pub fn end_after(state: &State, place: &WorkspacePath, seen: Option<&Digest>) -> Page {
     let mut page = Page::new();
     match &state.ending.ended {
         Some(ended) => {
@@ -43,7 +48,7 @@ pub fn end(state: &State, place: &WorkspacePath) -> Page {
             }
         }
         None => {
-            page.page(waiting(state, place));
+            page.page(waiting_but(state, place, seen));
         }
     }
     page
@@ -51,14 +56,30 @@ pub fn end(state: &State, place: &WorkspacePath) -> Page {
 
 /// What a run waits for, and the commands that give it.
 pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
+    waiting_but(state, place, None)
+}
+
+/// The same, with nothing but the commands for what is `seen`.
+fn waiting_but(state: &State, place: &WorkspacePath, seen: Option<&Digest>) -> Page {
     let mut page = Page::new();
     let all = waiting_of(state);
     let mut doubted: BTreeMap<&str, Vec<&Slot>> = BTreeMap::new();
     for one in &all {
         let give = place.command(&waits::command(&state.head.run, one));
+        let is_new = one.digest.is_none() || one.digest.as_ref() != seen;
         match (one.kind, &one.digest, &one.slot) {
-            (WaitKind::Answer, Some(digest), _) => asked(&mut page, state, digest, &give, place),
-            (WaitKind::Approval, Some(digest), _) => carded(&mut page, state, digest, &give, place),
+            (WaitKind::Answer, Some(digest), _) => {
+                if let Some(known) = state.question(digest).filter(|_| is_new) {
+                    page.page(question::page(digest, &known.question)).end();
+                }
+                asked(&mut page, state, digest, &give, place);
+            }
+            (WaitKind::Approval, Some(digest), _) => {
+                if let Some(known) = state.card(digest).filter(|_| is_new) {
+                    page.page(card::page(digest, &known.card)).end();
+                }
+                carded(&mut page, state, digest, &give, place);
+            }
             (WaitKind::Settlement, _, Some(slot)) => {
                 doubted.entry(&slot.step).or_default().push(slot);
             }
@@ -81,24 +102,19 @@ pub fn waiting(state: &State, place: &WorkspacePath) -> Page {
     page
 }
 
-/// A card that is open.
+/// The commands for a card that is open.
 fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
-    let Some(known) = state.card(digest) else {
-        return;
-    };
-    page.page(card::page(digest, &known.card)).end();
     command(page, "approve", give);
     let (run, id) = (&state.head.run, digest.in_command());
     let reject = format!("provost reject {run}@{id} --reason WHY");
     command(page, "reject", &place.command(&reject));
 }
 
-/// A question that is open.
+/// The commands for a question that is open.
 fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
     let Some(known) = state.question(digest) else {
         return;
     };
-    page.page(question::page(digest, &known.question)).end();
     command(page, "answer", give);
     if matches!(known.question.purpose, QuestionPurpose::Review { .. }) {
         let text = format!("provost amend {} --plan FILE", state.head.run);

@@ -124,7 +124,7 @@ fn who_asks_may_not_approve_unless_the_workspace_is_solo() {
     --- stderr
     error: `ada` may not answer: `ada` requested this run, and another person must approve it
 
-    hint: another person must answer: `policies/` says who may
+    hint: nobody who is listed in policies/entities.json may answer this card: list another person there
     ");
     assert_eq!(place.status(), "waiting_approval");
 }

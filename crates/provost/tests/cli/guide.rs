@@ -11,7 +11,7 @@ fn blocks(language: &str) -> Vec<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/tools.md");
     let text = std::fs::read_to_string(path).unwrap();
     let text = text.split("## Servers that need secrets").next().unwrap();
-    let fence = format!("```{language}\n");
+    let fence = format!("```{language} no-run=registry\n");
     let blocks = text.split(&fence).skip(1);
     blocks
         .map(|block| block.split("```").next().unwrap().to_owned())

@@ -61,7 +61,7 @@ fn help_lists_what_works() {
       invite       make a one-time link for a person to sign in with
       token        manage tokens of programs
       mcp          serve an MCP client that plans but cannot act
-      audit        verify the journal, and sign its head
+      audit        verify the journal, export a run, sign its head
       backup       copy the journal while runs continue
       restore      put a copy of the journal in its place
       prune        delete old evidence, keeping its digests

@@ -26,6 +26,10 @@ error        2 check none.yaml --json
 convert      - check foreign.yaml --convert --json
 shown        0 show plan.yaml --json
 run          0 show RUN --json
+step         0 show RUN note --json
+error        2 show RUN none --json
+export       0 audit export RUN --json
+error        2 audit export zzzz --json
 error        2 show zzzz --json
 error        1 show bad.yaml --json
 diff         0 diff plan.yaml plan.yaml --json

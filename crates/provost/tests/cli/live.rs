@@ -60,16 +60,16 @@ fn plan(steps: usize) -> String {
 }
 
 /// A window in which a command runs.
-struct Terminal {
+pub struct Terminal {
     child: Child,
     keys: ChildStdin,
     screen: Arc<Mutex<vt100::Parser>>,
 }
 
 impl Terminal {
-    fn new(place: &Workplace, (columns, lines): (u16, u16), args: &str) -> Self {
+    pub fn new(place: &Workplace, (columns, lines): (u16, u16), args: &str) -> Self {
         let binary = env!("CARGO_BIN_EXE_provost");
-        let command = format!("stty cols {columns} rows {lines}; exec {binary} {args}");
+        let command = format!("stty cols {columns} rows {lines}; {binary} {args}");
         let mut script = place.command(&[]);
         let mut child = std::process::Command::new("script");
         child.current_dir(script.get_current_dir().unwrap());
@@ -105,12 +105,16 @@ impl Terminal {
         }
     }
 
+    pub fn types(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
     fn contents(&self) -> String {
         self.screen.lock().unwrap().screen().contents()
     }
 
     /// Waits until the screen shows what is asked for, and gives it.
-    fn until(&self, shows: impl Fn(&str) -> bool) -> String {
+    pub fn until(&self, shows: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let contents = self.contents();
@@ -126,7 +130,7 @@ impl Terminal {
     }
 
     /// Everything that can be scrolled to, once the command has ended.
-    fn all(mut self) -> String {
+    pub fn all(mut self) -> String {
         drop(self.keys);
         assert!(self.child.wait().unwrap().success());
         let ended = Instant::now();
@@ -211,7 +215,7 @@ fn watched(steps: usize, window: (u16, u16)) -> (String, String) {
     };
     place.write("jobs/go", "");
     terminal.until(|shown| shown.contains("approve? y = yes"));
-    terminal.keys.write_all(b"y\n").unwrap();
+    terminal.types("y\n");
     let all = terminal.all();
     (settled(&seen), settled(&all))
 }
@@ -270,4 +274,20 @@ fn a_region_that_is_too_high_is_found() {
         parser.process(format!("{region}\x1b[30A\x1b[0J").as_bytes());
     }
     assert!(left_behind(&scrolled(&mut parser)) > 0);
+}
+
+/// What the prompt showed is not printed again when it is left for later.
+#[test]
+fn a_card_is_shown_once() {
+    let place = place(5);
+    let mut terminal = Terminal::new(&place, (100, 50), "apply move.yaml || [ $? = 3 ]");
+    place.write("jobs/go", "");
+    terminal.until(|shown| shown.contains("approve? y"));
+    terminal.types("\n");
+    let all = terminal.all();
+    assert_eq!(all.matches("approve step `ship`?").count(), 1, "{all}");
+    assert_eq!(all.matches("approve: provost approve").count(), 1, "{all}");
+    // The control: without a prompt the card is printed with its commands.
+    let shown = place.run(&["inbox"]).exits(0);
+    assert!(shown.stdout.contains("approve step `ship`?"), "{shown}");
 }

@@ -26,6 +26,7 @@ mod clients;
 mod command;
 mod damage;
 mod diff;
+mod docs;
 mod doctor;
 mod drift;
 mod escape;

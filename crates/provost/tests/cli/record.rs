@@ -224,7 +224,7 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
     --- stderr
     error: `ada` may not answer: `ada` requested this run, and another person must approve it
 
-    hint: another person must answer: `policies/` says who may
+    hint: who may answer this card: `bo`
     ");
     assert_snapshot!(public(&place.run(&with(&["approve", &target], &BO))), @r"
     exit 0

@@ -81,6 +81,9 @@ fn a_missing_secret_pauses_the_run_and_is_named() {
       any person of this workspace, once the secret is set
 
       page  pager.notify  write  running
+
+    said by people
+      MOMENT  ada  page: approved by ada
     "#);
     assert_snapshot!(place.run(&["inbox"]), @"
     exit 0

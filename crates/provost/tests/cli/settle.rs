@@ -162,6 +162,9 @@ fn no_other_run_repeats_it_until_somebody_gives_up_on_it() {
 
       ring  bell.ring  write  failed  unavailable: whether it took place will not be known
 
+    said by people
+      MOMENT  ada  ring: settled as `abandoned` by ada: nobody was there
+
     failed: Ring the bell
     step `ring` failed: whether it took place will not be known
 

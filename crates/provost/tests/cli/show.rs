@@ -184,6 +184,9 @@ fn a_run_is_shown_with_its_outcome() {
       count  {"found":true,"row":{"latest":"ada","total":2}}
       note   {"bytes":15,"created":true,"path":"orders.txt"}
 
+    said by people
+      MOMENT  ada  note: approved by ada
+
     succeeded: Note the orders of ada
 
     The note is written. [1] (said, not shown)
@@ -304,4 +307,67 @@ fn a_long_observation_is_summed_up() {
     assert!(shown.raw_stdout.len() < 3_000, "{shown}");
     let (_, observed) = shown.stdout.split_once("observed\n").unwrap();
     assert_snapshot!(observed.lines().next().unwrap(), @r#"  count  {"row_count":5000,"rows":{"ref":"steps.count.output.rows","items":5000,"shown":[{"customer":"ada","n":1},{"customer":"ada","n":2},{"customer":"grace","n":3}],"last":{"customer":"customer 5000","n":5000}}}"#);
+}
+
+/// What was sent, what came, who approved; and the same in the file for somebody else.
+#[test]
+fn a_step_is_shown_in_detail_and_a_run_goes_out_as_a_file() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    place.run(&["approve", &format!("{run}@{card}")]).exits(0);
+    let shown = place.run(&["show", &run, "note"]).exits(0).stdout;
+    let short = regex::Regex::new("(card|arguments|evidence) [0-9a-f]{12}|[0-9]+ ms").unwrap();
+    assert_snapshot!(short.replace_all(&shown, "$1 …"), @r#"
+    step note of run RUN: succeeded
+      purpose    Write the note
+      does       notes.write
+
+    MOMENT  note: waits for approval (card …, 1 call of `notes.write`, write, high risk)
+    MOMENT  approved by ada (card …)
+    MOMENT  note: calls notes.write (arguments …, ask, card …)
+        argument   path: "orders.txt"
+        argument   text: "2 orders of ada"
+    MOMENT  note: ok (attempt 1, evidence …,  …)
+        evidence   sha256:DIGEST
+    MOMENT  note: observed text (evidence …)
+        output     {"bytes":15,"created":true,"path":"orders.txt"}
+        evidence   sha256:DIGEST
+    MOMENT  note: succeeded
+    "#);
+    let step = place.json(&["show", &run, "note", "--json"]);
+    assert_eq!(step["statements"][0]["by"], "ada");
+    assert_eq!(step["statements"][0]["verb"], "approve");
+    let digest = step["statements"][0]["digest"].as_str().unwrap();
+    assert!(digest.contains(&card), "{digest}");
+    let kinds = step["events"].as_array().unwrap().iter();
+    let kinds: Vec<&str> = kinds.map(|one| one["kind"].as_str().unwrap()).collect();
+    assert!(kinds.contains(&"ApprovalGiven") && kinds.contains(&"AttemptEnded"));
+    // The control: what is of another step is not there.
+    let of_count = place.json(&["show", &run, "count", "--json"]);
+    assert_eq!(of_count["statements"], serde_json::json!([]));
+    assert!(!of_count["events"].to_string().contains("ApprovalGiven"));
+    let wrong = place.run(&["show", &run, "nott"]).exits(2);
+    assert!(wrong.stderr.contains("its steps: count, note"), "{wrong}");
+
+    let told = place
+        .run(&["audit", "export", &run, "-o", "run.json"])
+        .exits(0);
+    assert!(told.stderr.contains("events is in run.json"), "{told}");
+    let text = std::fs::read_to_string(place.path("run.json")).unwrap();
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(file, place.json(&["audit", "export", &run]));
+    assert_eq!(file["run"]["status"], "succeeded");
+    assert_eq!(file["statements"], step["statements"]);
+    let events = file["events"].as_array().unwrap();
+    let numbers: Vec<u64> = events
+        .iter()
+        .map(|one| one["seq"].as_u64().unwrap())
+        .collect();
+    assert!(
+        numbers
+            .iter()
+            .enumerate()
+            .all(|(at, n)| *n == at as u64 + 1)
+    );
+    assert_eq!(events.last().unwrap()["kind"], "RunEnded");
 }

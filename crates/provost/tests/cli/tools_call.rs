@@ -1,6 +1,7 @@
 use insta::assert_snapshot;
 
 use super::scripted::with_operations;
+use super::workplace::Workplace;
 
 #[test]
 fn a_call_is_a_plan_of_one_step() {
@@ -9,7 +10,7 @@ fn a_call_is_a_plan_of_one_step() {
     assert_snapshot!(place.run(&["tools", "call", "s.add", "a=2", "b=3"]), @r#"
     exit 0
     --- stdout
-    succeeded: Call s.add
+    succeeded: Call s.add {"a":2,"b":3}
 
     ‹{"sum":5}› [1]
 
@@ -18,7 +19,7 @@ fn a_call_is_a_plan_of_one_step() {
 
     proven: s.add was called and answered
     --- stderr
-    run RUN: Call s.add
+    run RUN: Call s.add {"a":2,"b":3}
     solo workspace: the requester may also approve
 
     plan, revision 1: 1 step, 1 read; no approval needed
@@ -103,4 +104,23 @@ fn a_call_that_is_wrong_does_not_begin() {
     error: `--args` is JSON, but no object
     ");
     assert!(!place.path(".provost").exists());
+}
+
+/// A call that waits keeps only the same call from beginning.
+#[test]
+fn other_arguments_are_another_goal() {
+    let place = Workplace::new();
+    let write = |text: &str| {
+        let text = format!("text={text}");
+        place.run(&["tools", "call", "notes.write", "path=a.txt", &text])
+    };
+    write("one").exits(3);
+    write("two").exits(3);
+    let again = write("one").exits(2);
+    assert!(again.stderr.contains("has the same goal"), "{again}");
+    // Long arguments that differ behind what is shown differ all the same.
+    let long = "long ".repeat(60);
+    write(&format!("{long}a")).exits(3);
+    write(&format!("{long}b")).exits(3);
+    write(&format!("{long}b")).exits(2);
 }

@@ -116,6 +116,9 @@ fn what_happened_is_taken_back_and_the_rest_is_listed() {
       log       {"bytes":7,"created":true,"path":"log.txt"}
       undo/who  {"bytes":3,"created":false,"path":"who.txt"}
 
+    said by people
+      MOMENT  ada  cancelled by ada, its writes are undone first: not yet
+
     cancelled: Write who ordered
     cancelled by ada: not yet; undone: 1
       undone     who

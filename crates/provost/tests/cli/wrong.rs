@@ -248,3 +248,27 @@ fn an_ambiguous_prefix() {
     let ran = hinted(&place, &["show", &twice.to_string()]);
     assert!(ran.stderr.contains("several runs begin with"), "{ran}");
 }
+
+#[test]
+fn a_goal_without_quotes_is_shown_with_them() {
+    let place = Workplace::new();
+    let typed = ["run", "Note", "the", "orders", "of", "ada"];
+    insta::assert_snapshot!(place.run(&typed), @r#"
+    exit 2
+    --- stderr
+    error: unexpected argument 'the' found
+
+    hint: a goal is one argument; put it in quotes: provost run "Note the orders of ada"
+    "#);
+    let ran = place.run(&["plan", "Note", "it", "--quickly"]).exits(2);
+    assert!(
+        ran.stderr
+            .contains("put it in quotes: provost plan \"Note it\""),
+        "{ran}"
+    );
+    // The control: another slip is told as it is.
+    for typed in [["run", "Note it", "--quickly"], ["runs", "Note", "it"]] {
+        let ran = place.run(&typed).exits(2);
+        assert!(!ran.stderr.contains("quotes"), "{ran}");
+    }
+}

@@ -16,6 +16,7 @@ mod mutants;
 mod names;
 mod owners;
 mod pages;
+mod prose;
 mod rooms;
 mod size;
 mod systems;
@@ -213,6 +214,31 @@ fn one_word_stands_for_one_concept() {
         (of("A workflow is"), of("A DAG is"), of("the plan is")),
         (1, 1, 0)
     );
+}
+
+#[test]
+fn sentences_are_short_and_plain() {
+    let tree = Tree::of_repository();
+    assert!(prose::pages(&tree).count() > 20);
+    none(prose::pages(&tree).flat_map(prose::faults));
+    none(prose::mean(prose::pages(&tree)));
+    let of = |text: &str| prose::faults(&file("docs/a.md", text)).len();
+    let long = |count: usize| "word ".repeat(count - 1) + "end.";
+    assert_eq!((of(&long(25)), of(&long(26))), (0, 1));
+    // A list, a code and a link begin and count as a reader sees them.
+    let item = format!("- {}\n  {}\n", "word ".repeat(20), "word ".repeat(20));
+    let twice = format!("{}\n- {}\n", "word ".repeat(20), "word ".repeat(20));
+    assert_eq!((of(&item), of(&twice)), (1, 0));
+    let code = format!("{} `a b c d e f g` end.", "word ".repeat(23));
+    let link = format!("{} [end](a%20 b c d e).", "word ".repeat(24));
+    assert_eq!((of(&code), of(&link)), (0, 0));
+    let hidden = format!("```text\n{0}\n```\n<!-- run\n{0}\n-->\n| {0} |\n", long(30));
+    assert_eq!((of(&hidden), of(&long(30))), (0, 1));
+    for (phrase, faults) in [("It simply runs.", 1), ("Simplyfied.", 0), ("E.g. one.", 1)] {
+        assert_eq!(of(phrase), faults, "{phrase}");
+    }
+    let mean = |count| prose::mean([file("docs/a.md", &long(count))].iter()).len();
+    assert_eq!((mean(13), mean(14)), (0, 1));
 }
 
 #[test]

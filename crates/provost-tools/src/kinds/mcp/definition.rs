@@ -153,6 +153,45 @@ impl Definition {
         };
         FIELDS.into_iter().filter(|name| !same(name)).collect()
     }
+
+    /// Where one of these fields differs, from the top down.
+    #[must_use]
+    pub fn changes(&self, other: &Self, field: &str) -> Vec<DefinitionChange> {
+        let of = |one: &Self| one.field(field).map(ordered);
+        compare("", of(self).as_ref(), of(other).as_ref())
+    }
+}
+
+/// Where one field of a definition differs from the same of another.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DefinitionChange {
+    /// A JSON pointer into the field; empty for the field itself.
+    pub path: String,
+    /// What stands here.
+    pub before: Option<Value>,
+    /// What stands in the other.
+    pub after: Option<Value>,
+}
+
+/// Collects where two values differ, as deep as both have the same form.
+fn compare(path: &str, one: Option<&Value>, other: Option<&Value>) -> Vec<DefinitionChange> {
+    match (one, other) {
+        (one, other) if one == other => Vec::new(),
+        (Some(Value::Object(one)), Some(Value::Object(other))) => {
+            let names: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+            let each = names.into_iter().flat_map(|name| {
+                let escaped = name.replace('~', "~0").replace('/', "~1");
+                let path = format!("{path}/{escaped}");
+                compare(&path, one.get(name), other.get(name))
+            });
+            each.collect()
+        }
+        (one, other) => vec![DefinitionChange {
+            path: path.to_owned(),
+            before: one.cloned(),
+            after: other.cloned(),
+        }],
+    }
 }
 
 /// What of a schema binds: no prose, and of formats those that are kept.

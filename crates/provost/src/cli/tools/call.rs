@@ -3,6 +3,7 @@
 use clap::Args;
 use provost_engine::engine::NewRun;
 use provost_plan::catalog::Operation;
+use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::expr::as_written;
 use provost_plan::schema::Schema;
 use provost_plan::source::Source;
@@ -15,6 +16,9 @@ use crate::cli::run::Beginning;
 use crate::drive::{Start, drive};
 use crate::failure::{Exit, Failure};
 use crate::workspace_path::WorkspacePath;
+
+/// The most characters of the arguments that a goal shows.
+const GOAL_ARGS_MAX: usize = 120;
 
 /// Arguments of `tools call`.
 #[derive(Debug, Args)]
@@ -44,11 +48,12 @@ pub fn run(verb: &CallArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         Some(text) => object(text)?,
         None => given(tool, &verb.given)?,
     };
+    let goal = goal_of(tool, &args);
     let called = format!("{} was called and answered", verb.name);
     let plan = json!({
         "schema": "provost/plan/v1",
         "goal": {
-            "text": format!("Call {}", verb.name),
+            "text": goal,
             "success": [{ "id": "called", "text": called }],
         },
         "success": [{ "for": "called", "check": "${ steps.call.status == \"succeeded\" }" }],
@@ -72,6 +77,22 @@ pub fn run(verb: &CallArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     };
     let engine = place.engine(workspace)?;
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)
+}
+
+/// The goal of a call. Why with its arguments: other arguments are another goal. Those of an
+/// operation that takes secrets are told apart by their digest alone.
+fn goal_of(tool: &Operation, args: &Map<String, Value>) -> String {
+    let args = Value::Object(args.clone());
+    let (text, digest) = (canonical(&args), Digest::of_value(Domain::Args, &args));
+    let short: String = digest.hex().chars().take(8).collect();
+    if tool.accepts_secrets {
+        return format!("Call {} (arguments {short})", tool.name);
+    }
+    if text.chars().count() <= GOAL_ARGS_MAX {
+        return format!("Call {} {text}", tool.name);
+    }
+    let cut: String = text.chars().take(GOAL_ARGS_MAX).collect();
+    format!("Call {} {cut}… (arguments {short})", tool.name)
 }
 
 /// What is said of the call: its output, unless that is secret.

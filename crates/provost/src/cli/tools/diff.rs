@@ -93,16 +93,36 @@ fn changed(page: &mut Page, pinned: &Definition, now: &Definition) {
     let width = output::width().saturating_sub(6);
     for field in fields {
         page.faint(&format!("  {field}")).end();
-        for (sign, one) in [("-", pinned), ("+", now)] {
-            let text = one.field(field).map(|value| match value {
-                Value::String(text) => text.clone(),
-                other => canonical(other),
-            });
-            if let Some(text) = text {
-                page.line(&format!("    {sign} {}", cut(&text, width)));
+        for change in pinned.changes(now, field) {
+            if !change.path.is_empty() {
+                page.text("    at ").strong(&change.path).end();
+            }
+            for (sign, value) in [("-", &change.before), ("+", &change.after)] {
+                let text = value.as_ref().map(|value| match value {
+                    Value::String(text) => text.clone(),
+                    other => canonical(other),
+                });
+                if let Some(text) = text {
+                    page.line(&format!("    {sign} {}", cut(&text, width)));
+                }
             }
         }
     }
+}
+
+/// Every place in which a server's definition differs.
+fn changes(pinned: &Definition, now: &Definition) -> Value {
+    let fields = pinned.differences(now).into_iter();
+    let each = fields.flat_map(|field| {
+        let changes = pinned.changes(now, field).into_iter();
+        changes.map(move |change| {
+            json!({
+                "field": field, "path": change.path,
+                "pinned": change.before, "listed": change.after,
+            })
+        })
+    });
+    each.collect()
 }
 
 fn to_json(tools: &[Drift], servers: &Servers<'_>) -> Value {
@@ -120,7 +140,7 @@ fn to_json(tools: &[Drift], servers: &Servers<'_>) -> Value {
         let one = |(tool, drift): (&String, &ServerDrift)| match drift {
             ServerDrift::Changed { pinned, now } => json!({
                 "server": server, "tool": tool, "drift": "changed", "used": true,
-                "fields": pinned.differences(now),
+                "fields": pinned.differences(now), "changes": changes(pinned, now),
                 "pinned": pinned.digest(), "listed": now.digest(),
             }),
             ServerDrift::Gone { pinned } => json!({
