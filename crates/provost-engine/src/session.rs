@@ -27,7 +27,7 @@ use crate::engine::EngineTools;
 use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, compose};
 use crate::people::{Inbox, StatementError};
-use crate::store::{Append, Backend, Driving, Evidence, NewEvent, Payload, StoreError};
+use crate::store::{Append, Backend, Driving, NewEvent, Payload, StoreError};
 use crate::summary;
 use crate::workspace::{PlannerError, Workspace};
 
@@ -306,17 +306,13 @@ impl Session {
             );
             let events = append.iter().map(|event| to_keep(&run, event, at_ms));
             let events = events.collect::<Result<_, StoreError>>()?;
-            let evidence = blobs
-                .into_iter()
-                .map(|blob| Evidence::new(blob.media, blob.bytes))
-                .collect();
             let kept = self
                 .store
                 .append(Append {
                     run,
                     expect_seq: first_seq - 1,
                     events,
-                    evidence,
+                    evidence: blobs,
                     admission,
                     notices,
                     row: summary::projection(&self.run),
