@@ -28,7 +28,7 @@ use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, compose};
 use crate::people::{Inbox, StatementError};
 use crate::store::{Append, Backend, Driving, NewEvent, Payload, StoreError};
-use crate::summary;
+use crate::summary::{self, NamedTools};
 use crate::workspace::{PlannerError, Workspace};
 
 mod checkpoint;
@@ -44,6 +44,7 @@ pub struct Session {
     // Why boxed: a session is moved from future to future, and each has room for it.
     run: Box<Run>,
     checkpoint: Checkpoint,
+    named: NamedTools,
     store: Arc<dyn Backend>,
     tools: Arc<EngineTools>,
     workspace: Arc<Workspace>,
@@ -150,6 +151,7 @@ impl Session {
             _driving: driving,
             run: Box::new(run),
             checkpoint: Checkpoint::default(),
+            named: NamedTools::default(),
             store,
             tools,
             planner,
@@ -315,7 +317,7 @@ impl Session {
                     evidence: blobs,
                     admission,
                     notices,
-                    row: summary::projection(&self.run),
+                    row: summary::projection(&self.run, &mut self.named),
                     durable: sync,
                     only_of_goal,
                 })
