@@ -29,9 +29,10 @@ use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, compose};
 use crate::people::verify_journal::events_of;
 use crate::people::{Inbox, StatementError};
-use crate::store::{Append, Backend, CountedRun, Driving, Evidence, NewEvent, Payload, StoreError};
+use crate::stats;
+use crate::store::{Append, Backend, CountedRun, Driving, NewEvent, Payload, StoreError};
+use crate::summary::{self, NamedTools};
 use crate::workspace::{PlannerError, Workspace};
-use crate::{stats, summary};
 
 mod checkpoint;
 mod statements;
@@ -46,6 +47,7 @@ pub struct Session {
     // Why boxed: a session is moved from future to future, and each has room for it.
     run: Box<Run>,
     checkpoint: Checkpoint,
+    named: NamedTools,
     store: Arc<dyn Backend>,
     tools: Arc<EngineTools>,
     workspace: Arc<Workspace>,
@@ -152,6 +154,7 @@ impl Session {
             _driving: driving,
             run: Box::new(run),
             checkpoint: Checkpoint::default(),
+            named: NamedTools::default(),
             store,
             tools,
             planner,
@@ -308,11 +311,7 @@ impl Session {
             );
             let events = append.iter().map(|event| to_keep(&run, event, at_ms));
             let events = events.collect::<Result<_, StoreError>>()?;
-            let evidence = blobs
-                .into_iter()
-                .map(|blob| Evidence::new(blob.media, blob.bytes))
-                .collect();
-            let mut row = summary::projection(&self.run);
+            let mut row = summary::projection(&self.run, &mut self.named);
             if append
                 .iter()
                 .any(|event| matches!(event, Event::RunEnded(_)))
@@ -325,7 +324,7 @@ impl Session {
                     run,
                     expect_seq: first_seq - 1,
                     events,
-                    evidence,
+                    evidence: blobs,
                     admission,
                     notices,
                     row,

@@ -1,7 +1,9 @@
 //! What the listing shows of a run: made from its state after every append.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use provost_plan::approve::ApprovedPlan;
 use provost_plan::plan::Step;
 use provost_run::event::RunStatus;
 use provost_run::machine::Run;
@@ -35,25 +37,18 @@ impl Summary {
     /// The summary of a run in this state.
     #[must_use]
     pub fn of(state: &State) -> Self {
-        let message = state
-            .ending
-            .ended
-            .as_ref()
-            .and_then(|ended| ended.message.clone());
-        let steps = state
-            .plan()
-            .into_iter()
-            .flat_map(|plan| &plan.checked().plan().steps);
-        let tools: BTreeSet<String> = steps
-            .flat_map(Step::tools)
-            .map(|tool| tool.value.clone())
-            .collect();
+        Self::naming(state, NamedTools::default().of(state))
+    }
+
+    /// The same, where the plan in force names these operations.
+    fn naming(state: &State, tools: &[String]) -> Self {
+        let ended = state.ending.ended.as_ref();
         Self {
             revision: state.in_force.revision,
-            message,
+            message: ended.and_then(|ended| ended.message.clone()),
             requester: Some(state.head.principal.id.clone()),
             planner: Some(state.route.planner.author()),
-            tools: tools.into_iter().collect(),
+            tools: tools.to_vec(),
         }
     }
 
@@ -66,6 +61,37 @@ impl Summary {
         }
         let history = History::read(store, &row.id);
         history.map_or(kept, |history| Self::of(&history.state))
+    }
+}
+
+/// The operations that the plan in force names. Why kept: a run is listed after every append, and
+/// its plan may have a thousand steps.
+#[derive(Default)]
+pub(crate) struct NamedTools {
+    plan: Option<Arc<ApprovedPlan>>,
+    tools: Vec<String>,
+}
+
+impl NamedTools {
+    /// Those of the plan that is in force now.
+    fn of(&mut self, state: &State) -> &[String] {
+        let is_same = match (&self.plan, state.plan()) {
+            (Some(kept), Some(plan)) => Arc::ptr_eq(kept, plan),
+            (kept, plan) => kept.is_none() && plan.is_none(),
+        };
+        if !is_same {
+            self.plan = state.plan().cloned();
+            let steps = self
+                .plan
+                .iter()
+                .flat_map(|plan| &plan.checked().plan().steps);
+            let tools: BTreeSet<&str> = steps
+                .flat_map(Step::tools)
+                .map(|tool| tool.value.as_str())
+                .collect();
+            self.tools = tools.into_iter().map(str::to_owned).collect();
+        }
+        &self.tools
     }
 }
 
@@ -89,9 +115,10 @@ fn due(run: &Run) -> Option<i64> {
 }
 
 /// The row of the listing for a run in this state.
-pub(crate) fn projection(run: &Run) -> Projection {
+pub(crate) fn projection(run: &Run, named: &mut NamedTools) -> Projection {
     let state = run.state();
-    let summary = serde_json::to_value(Summary::of(state)).unwrap_or_default();
+    let summary = Summary::naming(state, named.of(state));
+    let summary = serde_json::to_value(summary).unwrap_or_default();
     Projection {
         status: state.status().word().to_owned(),
         goal: state.goals.goal.text.clone(),

@@ -124,6 +124,14 @@ impl LockUse {
     }
 }
 
+/// Makes on a thread beside what schemas are judged by: it takes as long as opening a small workspace
+/// does, and whoever checks a plan or makes a call waits for it.
+pub fn prepare_to_judge() {
+    let beside = std::thread::Builder::new().name("schemas".to_owned());
+    // Why ignored: without the thread it is made when the first schema is compiled.
+    let _ = beside.spawn(provost_plan::schema::prepare);
+}
+
 impl Workspace {
     /// The nearest directory with a `provost.toml`, from `start` upwards.
     ///

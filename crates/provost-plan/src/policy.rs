@@ -352,12 +352,14 @@ impl Policy {
         let entries = entries?;
         let actions = lint::Actions::new(catalog, &fields);
         let known = names::KnownNames::of(catalog, people);
-        load::validate(&schema, &entries, &sources, &actions, &known)?;
-        let entries: Vec<load::PolicyEntry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let action_entities = schema
             .action_entities()
             .map_err(|error| broken(load::words_of(&error)))?;
-        let rights = Rights::new(&entries, &sources, people, &schema, &action_entities);
+        let (rights, valid) = both(
+            || Rights::new(&entries, &sources, people, &schema, &action_entities),
+            || load::validate(&schema, &entries, &sources, &actions, &known),
+        );
+        valid?;
         let rights = rights.map_err(&broken)?;
         let operations = catalog.iter().map(|operation| {
             let fields = fields.get(&operation.name).cloned().unwrap_or_default();

@@ -297,6 +297,12 @@ impl Schema {
     }
 }
 
+/// Makes what every schema is judged by, once in a process. Whoever compiles the first schema makes
+/// it otherwise, and it takes longer than all else that opens a small workspace.
+pub fn prepare() {
+    let _ = jsonschema::draft202012::meta::validator();
+}
+
 /// Compiles what judges values by a schema, which is judged itself first.
 fn validator(
     schema: &Value,

@@ -71,7 +71,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use provost_plan::catalog::Catalog;
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, Domain};
 use provost_plan::plan::request::{ObservationView, PlanReply, PlanRequest, PlannerUsage};
 use provost_plan::policy::{Policy, Principal};
 
@@ -178,15 +178,42 @@ pub enum Command {
     Done(Box<RunEnded>),
 }
 
-/// Bytes that events name by digest.
+/// Bytes that events name by digest. INVARIANT: the digest is that of the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// The digest.
-    pub digest: Digest,
+    digest: Digest,
+    media: String,
+    bytes: Vec<u8>,
+}
+
+impl Blob {
+    /// Digests `bytes` of the media type `media`.
+    #[must_use]
+    pub fn new(media: impl Into<String>, bytes: Vec<u8>) -> Self {
+        Self {
+            digest: Digest::of_bytes(Domain::Evidence, &bytes),
+            media: media.into(),
+            bytes,
+        }
+    }
+
+    /// The digest by which events name it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
     /// The media type.
-    pub media: String,
+    #[must_use]
+    pub fn media(&self) -> &str {
+        &self.media
+    }
+
     /// The bytes.
-    pub bytes: Vec<u8>,
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// What a step of the machine gives.

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ErrorKind};
-use clap::{ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand};
+use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -189,7 +189,10 @@ pub struct Watching {
 /// Parses the command line and does what it says. Where `--json` was typed, a failure is one
 /// object on stdout too.
 pub fn main() -> Exit {
-    let matches = match help::command().try_get_matches() {
+    // Why twice: its help takes longer to make than the rest of the command line, and is shown only
+    // to who asks for it or mistypes something.
+    let parsed = Cli::command().try_get_matches();
+    let matches = match parsed.or_else(|_| help::command().try_get_matches()) {
         Ok(matches) => matches,
         Err(error) => return misread(&error),
     };

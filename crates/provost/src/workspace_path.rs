@@ -11,6 +11,7 @@ use provost_engine::notify::NoticeSubject;
 use provost_engine::store::{JOURNAL_FILE, Store, StoreError};
 use provost_engine::workspace::{
     CONFIG_FILE, LockUse, Opening, POLICIES_DIR, STORE_DIR, Workspace, WorkspaceError,
+    prepare_to_judge,
 };
 
 use crate::failure::Failure;
@@ -74,6 +75,12 @@ impl WorkspacePath {
         Ok(workspace)
     }
 
+    /// [`WorkspacePath::workspace`], to check a plan or to make a call.
+    pub fn to_judge(&self) -> Result<Workspace, Failure> {
+        prepare_to_judge();
+        self.workspace()
+    }
+
     /// Reads the workspace whatever `provost.lock` says, to look at tools and runs.
     pub fn unlocked(&self) -> Result<Workspace, Failure> {
         self.open(LockUse::Ignore)
@@ -101,7 +108,7 @@ impl WorkspacePath {
 
     /// Opens everything, to begin or take up a run.
     pub fn to_drive(&self) -> Result<Engine, Failure> {
-        Ok(self.engine(self.workspace()?)?)
+        Ok(self.engine(self.to_judge()?)?)
     }
 
     /// Opens the journal to look at a run that is then driven: see [`WorkspacePath::driving`].

@@ -6,6 +6,8 @@ use provost_plan::digest::{Digest, Domain, NumberError};
 use provost_run::admission::AdmissionEntry;
 use provost_run::earlier::CallKey;
 use provost_run::event::Event;
+/// Bytes with their digest, as the machine gives them: nobody digests them a second time.
+pub use provost_run::machine::Blob as Evidence;
 use provost_run::state::Waiting;
 use serde::Deserialize;
 use serde_json::Value;
@@ -113,40 +115,6 @@ pub struct CountedRun {
     pub facts: String,
 }
 
-/// Bytes with their digest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Evidence {
-    digest: Digest,
-    media: String,
-    bytes: Vec<u8>,
-}
-
-impl Evidence {
-    /// Digests `bytes` of the media type `media`.
-    #[must_use]
-    pub fn new(media: impl Into<String>, bytes: Vec<u8>) -> Self {
-        Self {
-            digest: Digest::of_bytes(Domain::Evidence, &bytes),
-            media: media.into(),
-            bytes,
-        }
-    }
-
-    /// The digest by which events name it.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    pub(super) fn media(&self) -> &str {
-        &self.media
-    }
-
-    pub(super) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
 /// Evidence as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredEvidence {
@@ -243,9 +211,9 @@ impl Prepared {
         if let Some(large) = append
             .evidence
             .iter()
-            .find(|e| e.bytes.len() > EVIDENCE_BYTES_MAX)
+            .find(|e| e.bytes().len() > EVIDENCE_BYTES_MAX)
         {
-            let size = large.bytes.len();
+            let size = large.bytes().len();
             return Err(refused(format!(
                 "evidence of {size} bytes, more than the {EVIDENCE_BYTES_MAX} allowed"
             )));

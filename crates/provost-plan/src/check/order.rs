@@ -57,8 +57,13 @@ impl StepSet {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(at, word)| {
-            let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
-            bits.map(move |bit| at * 64 + bit)
+            let mut left = *word;
+            std::iter::from_fn(move || {
+                let bit = usize::try_from(left.trailing_zeros()).ok()?;
+                // Why: this takes the lowest bit away, and of none there is nothing to take.
+                left &= left.checked_sub(1)?;
+                Some(at * 64 + bit)
+            })
         })
     }
 }
@@ -85,6 +90,8 @@ impl OrderNode<'_> {
 pub(crate) struct Order<'a> {
     nodes: Vec<OrderNode<'a>>,
     places: BTreeMap<&'a str, usize>,
+    /// The places of assertions: most plans have none, and each step is asked which hold it back.
+    asserting: Vec<usize>,
 }
 
 impl<'a> Order<'a> {
@@ -132,7 +139,13 @@ impl<'a> Order<'a> {
                 }
             }
         }
-        Self { nodes, places }
+        let asserts = |(at, node): (usize, &OrderNode<'_>)| node.step.asserted().map(|_| at);
+        let asserting = nodes.iter().enumerate().filter_map(asserts).collect();
+        Self {
+            nodes,
+            places,
+            asserting,
+        }
     }
 
     pub(crate) fn nodes(&self) -> &[OrderNode<'a>] {
@@ -176,9 +189,9 @@ impl<'a> Order<'a> {
     /// The assertions that hold a step back.
     pub(crate) fn assertions(&self, id: &str) -> impl Iterator<Item = &'a Step> {
         let node = self.place(id).and_then(|place| self.node(place));
-        let certain = node.into_iter().flat_map(|node| node.certain.iter());
-        let steps = certain.filter_map(|place| Some(self.node(place)?.step));
-        steps.filter(|step| step.asserted().is_some())
+        let holds = move |at: &&usize| node.is_some_and(|node| node.certain.contains(**at));
+        let held = self.asserting.iter().filter(holds);
+        held.filter_map(|at| Some(self.node(*at)?.step))
     }
 
     /// Whether `first` always ends before `second` starts.
@@ -193,5 +206,22 @@ impl<'a> Order<'a> {
     /// Whether one of two steps always ends before the other starts; so it is with itself.
     pub(crate) fn is_settled(&self, one: &str, other: &str) -> bool {
         one == other || self.is_before(one, other) || self.is_before(other, one)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::StepSet;
+
+    #[test]
+    fn a_set_gives_its_places_in_order_and_no_other() {
+        let mut set = StepSet::of_size(200);
+        assert_eq!(set.iter().next(), None);
+        let places = [0, 1, 63, 64, 127, 130, 199];
+        for place in places.into_iter().rev() {
+            set.insert(place);
+        }
+        assert_eq!(set.iter().collect::<Vec<_>>(), places);
+        assert!((0..200).all(|at| set.contains(at) == places.contains(&at)));
     }
 }

@@ -226,7 +226,9 @@ impl Types {
     fn args(&mut self, pass: &Pass<'_>, site: &Site<'_>, operation: &Operation, args: &ArgTree) {
         let before = self.found.len();
         self.weight = operation.input.weight();
-        self.called = Called::of(operation);
+        if !self.called.is_of(operation) {
+            self.called = Called::of(operation);
+        }
         self.names(pass, operation, args);
         if let Some(value) = pass.fixed_tree(args) {
             self.marks(pass, args, operation.input.ty(), "");

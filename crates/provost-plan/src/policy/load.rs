@@ -35,6 +35,8 @@ const QUORUM_MAX: u32 = 20;
 pub(super) struct PolicyEntry {
     /// The id verdicts name it by.
     pub id: String,
+    /// Which of the files it stands in.
+    pub file: usize,
     /// Whether it forbids.
     pub forbids: bool,
     /// The policy.
@@ -102,8 +104,8 @@ fn from_cedar(error: &dyn miette::Diagnostic, source: &Source, fallback: Span) -
 ///
 /// # Errors
 /// Every finding, file by file.
-pub(super) fn parse(sources: &[Source]) -> Result<Vec<(PolicyEntry, usize)>, Vec<Finding>> {
-    let mut entries: Vec<(PolicyEntry, usize)> = Vec::new();
+pub(super) fn parse(sources: &[Source]) -> Result<Vec<PolicyEntry>, Vec<Finding>> {
+    let mut entries: Vec<PolicyEntry> = Vec::new();
     let mut ids = BTreeSet::new();
     let mut findings = Vec::new();
     for (index, source) in sources.iter().enumerate() {
@@ -140,7 +142,7 @@ pub(super) fn parse(sources: &[Source]) -> Result<Vec<(PolicyEntry, usize)>, Vec
         for policy in policies {
             let mut found = Vec::new();
             let tree = trees.remove(policy.id().as_ref());
-            if let Some(entry) = read_entry(policy, tree, source, &mut found) {
+            if let Some(entry) = read_entry(policy, tree, (index, source), &mut found) {
                 if !ids.insert(entry.id.clone()) {
                     let message = format!("two policies have the id `{}`", entry.id);
 
@@ -148,7 +150,7 @@ pub(super) fn parse(sources: &[Source]) -> Result<Vec<(PolicyEntry, usize)>, Vec
                     let last = source.text.rfind(&quoted).unwrap_or_default();
                     found.push(finding(Span::new(last, last + quoted.len()), message));
                 }
-                entries.push((entry, index));
+                entries.push(entry);
             }
             findings.extend(found.into_iter().map(|d| (source.clone(), d)));
         }
@@ -168,11 +170,13 @@ fn place(id: &str) -> u64 {
 fn read_entry(
     policy: &cedar_policy::Policy,
     tree: Option<cedar_policy_core::est::Policy>,
-    source: &Source,
+    (file, source): (usize, &Source),
     found: &mut Vec<Diagnostic>,
 ) -> Option<PolicyEntry> {
-    let id = match policy.annotation("id") {
-        Some(id) => id.to_owned(),
+    // Why not asked for by name: Cedar would parse the name for each policy.
+    let named = policy.annotations().find(|(key, _)| *key == "id");
+    let id = match named {
+        Some((_, id)) => id.to_owned(),
         None => format!("{}#{}", base_name(source), place(policy.id().as_ref()) + 1),
     };
     // Why found only where it is needed: it is looked for in the whole text.
@@ -195,6 +199,7 @@ fn read_entry(
     let forbids = policy.effect() == Effect::Forbid;
     Some(PolicyEntry {
         id,
+        file,
         forbids,
         policy,
         tree,
@@ -320,7 +325,7 @@ fn span_of_annotation(source: &Source, id: &str, key: &str) -> Span {
 /// Every finding, with the file it is in.
 pub(super) fn validate(
     schema: &Schema,
-    entries: &[(PolicyEntry, usize)],
+    entries: &[PolicyEntry],
     sources: &[Source],
     actions: &lint::Actions,
     known: &names::KnownNames,
@@ -329,13 +334,13 @@ pub(super) fn validate(
         return Ok(());
     };
     let whole = |message: String| vec![(first.clone(), finding(Span::default(), message))];
-    let policies = entries.iter().map(|(entry, _)| entry.policy.clone());
+    let policies = entries.iter().map(|entry| entry.policy.clone());
     let set = PolicySet::from_policies(policies).map_err(|error| whole(words_of(&error)))?;
     let result = Validator::new(schema.clone()).validate(&set, ValidationMode::Strict);
     let place = |id: &str| {
-        let entry = entries.iter().find(|(entry, _)| entry.id == id);
+        let entry = entries.iter().find(|entry| entry.id == id);
         let source = entry
-            .and_then(|(_, file)| sources.get(*file))
+            .and_then(|entry| sources.get(entry.file))
             .unwrap_or(first);
         (source, span_of(source, id))
     };
@@ -346,7 +351,7 @@ pub(super) fn validate(
         let found = about(id, from_cedar(error, source, span));
         findings.push((source.clone(), actions.did_you_mean(found)));
     }
-    for (entry, _) in entries {
+    for entry in entries {
         let strays = known
             .strays(entry)
             .into_iter()

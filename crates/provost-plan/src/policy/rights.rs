@@ -115,7 +115,6 @@ impl Rights {
             .collect();
         let wrong = |_| "a policy in it cannot be read".to_owned();
         let entries = load::parse(&sources).map_err(wrong)?;
-        let entries: Vec<PolicyEntry> = entries.into_iter().map(|(entry, _)| entry).collect();
         let people = Source::new("people", stored.people.to_string());
         let people = People::read(&people).map_err(|_| "its people cannot be read".to_owned())?;
         let schema = schema()?;
@@ -159,7 +158,7 @@ fn silent() -> Result<&'static [PolicyEntry], String> {
         let source = Source::new("<built in>", SILENT_POLICY);
         let broken = |_| "the built-in policies cannot be read".to_owned();
         let entries = load::parse(&[source]).map_err(broken)?;
-        let named = entries.into_iter().map(|(entry, _)| {
+        let named = entries.into_iter().map(|entry| {
             let id = format!("provost:{}", entry.id);
             PolicyEntry {
                 policy: entry.policy.new_id(PolicyId::new(&id)),

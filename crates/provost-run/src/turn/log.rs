@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use provost_plan::digest::{Digest, Domain};
+use provost_plan::digest::Digest;
 use provost_plan::plan::request::PlanRequest;
 use provost_plan::work::WorkBudget;
 use serde_json::Value;
@@ -128,12 +128,9 @@ impl<'r> TurnLog<'r> {
 
     /// Keeps the bytes behind an event; their digest stands in the journal.
     pub(super) fn keep(&mut self, media: String, bytes: Vec<u8>) -> Digest {
-        let digest = Digest::of_bytes(Domain::Evidence, &bytes);
-        self.blobs.push(Blob {
-            digest,
-            media,
-            bytes,
-        });
+        let blob = Blob::new(media, bytes);
+        let digest = blob.digest();
+        self.blobs.push(blob);
         digest
     }
 

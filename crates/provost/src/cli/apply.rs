@@ -35,7 +35,7 @@ pub struct ApplyArgs {
 /// Does it.
 pub fn run(verb: &ApplyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let document = Document::read(&verb.file)?;
-    let workspace = place.workspace()?;
+    let workspace = place.to_judge()?;
     let (goal, planner) = match document {
         Document::Plan(source) => of_plan(&workspace, source)?,
         Document::Bundle(bundle, source) => of_bundle(&workspace, *bundle, &source)?,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use provost_engine::people::{CardFile, Statement};
 use provost_engine::run::state::State;
+use provost_engine::workspace::prepare_to_judge;
 use provost_plan::digest::Digest;
 
 use super::Watching;
@@ -65,6 +66,7 @@ pub fn run(verb: ApproveArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         let picked = verb.target.pick(state, TargetWait::Cards, place)?;
         return statement::save_card(path, &engine, state, picked, verb.watching);
     }
+    prepare_to_judge();
     let run = verb.target.open(place)?;
     let state = run.state();
     let picked = verb.target.pick(state, TargetWait::Cards, place)?;

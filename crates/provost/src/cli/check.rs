@@ -82,7 +82,7 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         .iter()
         .map(read)
         .collect::<Result<Vec<_>, Failure>>()?;
-    let workspace = place.workspace()?;
+    let workspace = place.to_judge()?;
     if verb.files.is_empty() {
         let playbooks = playbook_files(&place.root()?);
         documents = playbooks.iter().map(read).collect::<Result<_, Failure>>()?;

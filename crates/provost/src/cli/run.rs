@@ -102,7 +102,7 @@ fn meant(none: &NoMatch) -> Result<Option<&str>, Failure> {
 
 /// Does it.
 pub fn run(verb: &RunArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    let workspace = place.workspace()?;
+    let workspace = place.to_judge()?;
     let mode = verb.mode.asked();
     let routed = if verb.planner_first {
         planner_first(&workspace, &verb.goal, mode)?

@@ -39,12 +39,12 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
 fn of_proof(solver: &Solver<'_, '_>, proof: &Proof) -> Option<Diagnostic> {
     let whole = proof.check.whole()?;
     let (holds, fails) = (whole.cases(true)?, whole.cases(false)?);
-    if solver.never(&holds).is_some() || solver.never(&fails).is_some() {
+    let pass = solver.pass;
+    let asked = asked(pass, &holds, &fails);
+    if asked.is_empty() || solver.never(&holds).is_some() || solver.never(&fails).is_some() {
         return None;
     }
     let name = &proof.criterion.value;
-    let pass = solver.pass;
-    let asked = asked(pass, &holds, &fails);
     let guarded = asked.iter().find(|step| step.when.is_some());
     let planned = |guards| Planned {
         solver,

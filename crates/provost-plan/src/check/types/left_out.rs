@@ -32,6 +32,11 @@ impl Called {
         }
     }
 
+    /// Whether this is the operation.
+    pub(super) fn is_of(&self, operation: &Operation) -> bool {
+        self.tool == operation.name
+    }
+
     /// What needs an entry of the map at `pointer`, which `of` describes, if anything does.
     fn needs(&self, key: &Key, of: &impl Places, pointer: &str) -> Option<String> {
         let segment = Segment::Field(key.to_string());
@@ -104,6 +109,7 @@ impl Types {
 
     /// Judges the marks of arguments that are known before the run.
     pub(super) fn marks(&mut self, pass: &Pass<'_>, tree: &ArgTree, wanted: &Type, pointer: &str) {
+        let is_leaf = |tree: &ArgTree| matches!(tree, ArgTree::Value(..) | ArgTree::Template(_));
         let inner = |segment: Segment| match wanted.at(&[segment]) {
             PathType::Known { ty, .. } => ty,
             _ => Type::any(),
@@ -111,7 +117,7 @@ impl Types {
         match tree {
             ArgTree::Value(..) | ArgTree::Template(_) => {}
             ArgTree::List(items, _) => {
-                for (at, item) in items.iter().enumerate() {
+                for (at, item) in items.iter().enumerate().filter(|(_, item)| !is_leaf(item)) {
                     let wanted = inner(Segment::Index(at));
                     self.marks(pass, item, &wanted, &format!("{pointer}/{at}"));
                 }
@@ -124,6 +130,9 @@ impl Types {
                         && let Some(value) = pass.fixed(marked.template)
                     {
                         self.mark(pass, &marked, &Typed::value(value));
+                    }
+                    if is_leaf(value) {
+                        continue;
                     }
                     let wanted = inner(Segment::Field(key.to_string()));
                     let pointer = format!("{pointer}/{}", &**key);

@@ -24,7 +24,7 @@ use provost_run::admission::{Admission, AdmissionEntry, Denial};
 use provost_run::call::Slot;
 use provost_run::card::{Card, CardPreview, CardSubject, ConcreteCall, PreviewResult, StepAsk};
 use provost_run::event::{AskMode, Event, PlannerChoice, PlannerView, RunCreated, Settlement};
-use provost_run::machine::{Command, Input, Output, Receipt, Rules, Run};
+use provost_run::machine::{Blob, Command, Input, Output, Receipt, Rules, Run};
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_run::state::State;
 use provost_run::statement::{PlanText, Statement};
@@ -597,7 +597,7 @@ impl Case {
         } = output;
         self.shared.take(&admission);
         self.entries = admission;
-        self.evidence.extend(blobs.iter().map(|blob| blob.digest));
+        self.evidence.extend(blobs.iter().map(Blob::digest));
         for event in &append {
             writeln!(self.transcript, "+ {}", line(event)).unwrap();
             // Why: every event must survive being stored.

@@ -11,7 +11,7 @@ use provost_engine::engine::{Engine, NewRun};
 use provost_engine::run::event::{AskMode, PlannerChoice, RunStatus};
 use provost_engine::session::{DriveEnd, Session, Unwatched};
 use provost_engine::tools::Tool;
-use provost_engine::workspace::{CONFIG_FILE, LockUse, Opening, Workspace};
+use provost_engine::workspace::{CONFIG_FILE, LockUse, Opening, Workspace, prepare_to_judge};
 use provost_plan::plan::Goal;
 use provost_plan::policy::DEFAULT_POLICY;
 use serde_json::json;
@@ -38,6 +38,8 @@ impl Place {
         at_once: usize,
         plan: &str,
     ) -> Result<Self, Failure> {
+        // Why: so begins whoever drives runs.
+        prepare_to_judge();
         let tool = Arc::new(Bench::new(effects)?);
         let own: [Arc<dyn Tool>; 1] = [Arc::<Bench>::clone(&tool)];
         let new = !dir.join(CONFIG_FILE).exists();
