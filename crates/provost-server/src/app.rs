@@ -3,6 +3,7 @@
 //! Owns nothing but the join. INVARIANT: what is lent by the front end only draws; it decides
 //! nothing.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use provost_engine::engine::Engine;
@@ -14,8 +15,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::door::Door;
-use crate::door::attempts::Attempts;
 use crate::door::database::Database;
+use crate::door::oidc::provider::LoginProvider;
+use crate::door::rates::MinuteRate;
 use crate::drive::Beginner;
 use crate::feed::Feed;
 use crate::problem::{Problem, ProblemKind};
@@ -44,7 +46,14 @@ pub(crate) struct Shared {
     pub(crate) desk: Desk,
     pub(crate) door: Door,
     pub(crate) database: Database,
-    pub(crate) logins: Attempts,
+    /// With whom people sign in, if with anybody.
+    pub(crate) provider: Option<LoginProvider>,
+    /// Tries to sign in, by address.
+    pub(crate) logins: MinuteRate<IpAddr>,
+    /// Statements, by session or token.
+    pub(crate) statements: MinuteRate<String>,
+    /// Runs that are begun, by session or token.
+    pub(crate) beginnings: MinuteRate<String>,
     pub(crate) lent: Lent,
     pub(crate) beginner: Beginner,
     pub(crate) feed: Feed,

@@ -41,6 +41,7 @@ pub(crate) async fn say(
     run: String,
     body: Value,
 ) -> Result<Heard, Problem> {
+    app.statements.take(viewer.rated())?;
     let envelope = app
         .read(move |shared| {
             let envelope = envelope(shared, &viewer, &run, body)?;

@@ -172,6 +172,7 @@ async fn begun(
     wanted: Wanted,
     key: Option<String>,
 ) -> Result<(String, bool), Problem> {
+    app.beginnings.take(viewer.rated())?;
     let prepared = app.read(move |shared| prepare(shared, &viewer, wanted, key.as_deref()));
     let (new, whom, known) = prepared.await?;
     match known {
