@@ -67,13 +67,17 @@ pub enum Login {
         digest: String,
         /// How it began: `link` or `oidc`.
         kind: String,
-        /// When it ends, in milliseconds since 1970.
+        /// When it began, in milliseconds since 1970.
+        began_ms: i64,
+        /// When it ends.
         ends_ms: i64,
     },
     /// A token of a program.
     Token {
         /// Its name.
         name: String,
+        /// When it was made, in milliseconds since 1970.
+        made_ms: i64,
     },
 }
 
@@ -109,7 +113,7 @@ impl Viewer {
     pub(crate) fn rated(&self) -> String {
         match &self.login {
             Login::Session { digest, .. } => digest.clone(),
-            Login::Token { name } => name.clone(),
+            Login::Token { name, .. } => name.clone(),
         }
     }
 
@@ -118,7 +122,7 @@ impl Viewer {
     pub fn login_word(&self) -> String {
         match &self.login {
             Login::Session { kind, .. } => kind.clone(),
-            Login::Token { name } => format!("token {name}"),
+            Login::Token { name, .. } => format!("token {name}"),
         }
     }
 }
@@ -236,7 +240,7 @@ impl Shared {
     pub(crate) fn still_counts(&self, viewer: &Viewer) -> Result<(), Problem> {
         let counts = match &viewer.login {
             Login::Session { digest, .. } => self.database.session_counts(digest)?,
-            Login::Token { name } => self.database.token_counts(name)?,
+            Login::Token { name, .. } => self.database.token_counts(name)?,
         };
         if counts {
             return Ok(());

@@ -62,6 +62,7 @@ pub(super) fn viewer(app: &App, cookie: &str) -> Result<Option<Viewer>, Problem>
         login: Login::Session {
             digest: session.digest,
             kind: session.login,
+            began_ms: session.began_ms,
             ends_ms: session.ends_ms,
         },
     }))

@@ -75,14 +75,41 @@ impl Database {
         Ok(self.person_of(account)?.as_deref() == Some(person))
     }
 
-    /// Forgets which account a person signs in with: the next that bears their name is theirs.
+    /// The account of this issuer that a person signs in with.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] if the file cannot be read.
+    pub(crate) fn account_of(
+        &self,
+        person: &str,
+        issuer: &str,
+    ) -> Result<Option<LoginAccount>, DatabaseError> {
+        let connection = self.lock();
+        let mut query = connection.prepare_cached(
+            "SELECT issuer, subject FROM accounts WHERE person = ?1 AND issuer = ?2",
+        )?;
+        let account = query.query_row([person, issuer], |row| {
+            Ok(LoginAccount {
+                issuer: row.get(0)?,
+                subject: row.get(1)?,
+            })
+        });
+        Ok(account.optional()?)
+    }
+
+    /// Forgets which account a person signs in with, and ends the sessions that it began: the next
+    /// that bears their name is theirs.
     ///
     /// # Errors
     /// [`DatabaseError`] if the file cannot be written.
-    pub fn forget_account(&self, person: &str) -> Result<bool, DatabaseError> {
-        let forgotten = self
-            .lock()
-            .execute("DELETE FROM accounts WHERE person = ?1", [person])?;
-        Ok(forgotten > 0)
+    pub fn forget_account(&self, person: &str) -> Result<(), DatabaseError> {
+        let mut connection = self.lock();
+        let tx = connection.transaction()?;
+        tx.execute("DELETE FROM accounts WHERE person = ?1", [person])?;
+        tx.execute(
+            "DELETE FROM sessions WHERE person = ?1 AND login = 'oidc'",
+            [person],
+        )?;
+        Ok(tx.commit()?)
     }
 }

@@ -71,6 +71,11 @@ impl LoginProvider {
         }
     }
 
+    /// The issuer that it is.
+    pub(crate) fn issuer(&self) -> &str {
+        &self.settings.issuer
+    }
+
     /// Its host, as people know it.
     pub(crate) fn host(&self) -> String {
         let way = self.settings.way_to(&self.settings.issuer);
