@@ -30,6 +30,9 @@ pub type RunJson = dyn Fn(&State) -> Value + Send + Sync;
 /// How the terminal tells of a checked plan as data.
 pub type FindingsJson = dyn Fn(&CheckedFile) -> Value + Send + Sync;
 
+/// How the terminal tells of what changed between two revisions of a run's plan, as data.
+pub type DiffJson = dyn Fn(&Engine, &str, [u32; 2]) -> Result<Value, String> + Send + Sync;
+
 /// What the front end lends, so that each view has one owner.
 pub struct Lent {
     /// A card as plain text.
@@ -38,6 +41,8 @@ pub struct Lent {
     pub run: Box<RunJson>,
     /// The findings in a plan, as `check --json` has them.
     pub findings: Box<FindingsJson>,
+    /// What changed between two revisions, as `diff --json` has it.
+    pub diff: Box<DiffJson>,
 }
 
 /// All that requests share.

@@ -8,7 +8,7 @@ use provost_engine::engine::EngineError;
 use provost_engine::work::WorkOptions;
 use provost_server::{Lent, ServeError, ServeOptions, Server};
 
-use super::check;
+use super::{check, diff};
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
@@ -106,6 +106,9 @@ fn lent(place: &WorkspacePath) -> Lent {
             anstream::adapter::strip_str(&drawn).to_string()
         }),
         run: Box::new(move |state| run_screen::to_json(state, &place)),
+        diff: Box::new(|engine, run, revisions| {
+            diff::of_revisions(engine, run, revisions).map_err(|why| why.message().to_owned())
+        }),
         findings: Box::new(|judged| check::to_json(judged, judged.plan.is_some())),
     }
 }
