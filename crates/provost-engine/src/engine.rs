@@ -529,7 +529,7 @@ pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
         workspace.root(),
         workspace.tools().to_vec(),
         &private.unwrap_or_default(),
-        &workspace.planner_secrets(),
+        &workspace.own_secrets(),
     )
     .map_err(no_tools)
 }

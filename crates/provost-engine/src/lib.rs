@@ -33,6 +33,10 @@ pub mod history;
 pub mod keys;
 pub mod limits;
 pub mod notify;
+/// Requests of a front end to servers elsewhere: the guarded client, and no other.
+pub mod outside {
+    pub use provost_wire::http::{BaseUrl, Client, Method, Request, Response, SendError};
+}
 pub mod owner;
 pub mod people;
 /// Who proposes plans: what a front end needs to name of it.

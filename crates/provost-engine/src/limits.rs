@@ -61,6 +61,10 @@ pub const NOTIFY_TIMEOUT_MAX: Duration = Duration::from_secs(60);
 pub const NOTIFY_WAIT_MIN: Duration = Duration::from_secs(5);
 /// The longest such rest.
 pub const NOTIFY_WAIT_MAX: Duration = Duration::from_secs(60 * 60);
+/// The shortest life of a session that an operator may set.
+pub const SESSION_MIN: Duration = Duration::from_secs(60);
+/// The longest life of a session that an operator may set.
+pub const SESSION_MAX: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 /// The shortest time after which somebody is told again, or somebody else is.
 pub const NOTIFY_REMIND_MIN: Duration = Duration::from_secs(1);
 /// The shortest time between two runs of a schedule.

@@ -38,6 +38,7 @@ mod roles;
 mod rules;
 mod scaffold;
 mod schedules;
+mod server;
 mod servers;
 mod statements;
 mod tags;
@@ -52,6 +53,7 @@ pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
 pub use provost_wire::model::ModelConfig;
 pub use scaffold::{Example, ScaffoldError, scaffold};
+pub use server::{OidcSettings, ServerSettings};
 pub use servers::{
     ServerAnswers, ServerDrift, ServerError, append_to_config, list_servers, list_servers_of,
     server_drift,
@@ -83,6 +85,7 @@ pub struct Workspace {
     audit: Option<AuditSettings>,
     notify: Arc<[NotifyTarget]>,
     schedules: Vec<Schedule>,
+    server: ServerSettings,
     proxy: Option<Arc<Proxy>>,
     signed: bool,
     playbooks: Router,
@@ -246,6 +249,7 @@ impl Workspace {
             audit: config.audit,
             notify: config.notify.into(),
             schedules: config.schedules,
+            server: config.server,
             proxy: config.proxy,
             signed: config.signed,
             playbooks: Router::new(playbooks),
@@ -354,6 +358,12 @@ impl Workspace {
         &self.schedules
     }
 
+    /// How it is served.
+    #[must_use]
+    pub fn server(&self) -> &ServerSettings {
+        &self.server
+    }
+
     /// The schedule of this name.
     #[must_use]
     pub fn schedule(&self, name: &str) -> Option<&Schedule> {
@@ -392,15 +402,17 @@ impl Workspace {
         &self.models
     }
 
-    /// The secrets that planners need: no tool may reach them, and no record holds them.
-    pub(crate) fn planner_secrets(&self) -> Vec<SecretName> {
-        planners::secrets(self)
+    /// The secrets of planners and of the login: no tool may reach them, and no record holds them.
+    pub(crate) fn own_secrets(&self) -> Vec<SecretName> {
+        let mut secrets = planners::secrets(self);
+        secrets.extend(self.server.login.iter().map(|login| login.secret.clone()));
+        secrets
     }
 
     /// Knows every secret of the workspace as it is now: of tools, models and planners.
     pub(crate) fn redactor(&self) -> Redactor {
         let of_tools = self.tools.iter().flat_map(ToolConfig::secrets).cloned();
-        let names = of_tools.chain(self.planner_secrets());
+        let names = of_tools.chain(self.own_secrets());
         let values: Vec<_> = names
             .filter_map(|name| name.resolve(&self.root).ok())
             .collect();

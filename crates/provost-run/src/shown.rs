@@ -157,15 +157,19 @@ pub fn stored(of: &Event) -> (String, u32, Value) {
     event(of).to_stored()
 }
 
-/// Whether the bytes with this digest may be shown of a run: they stand behind nothing secret.
+/// Whether the bytes with this digest may be shown of a run: it cites them, and not behind something
+/// secret.
 #[must_use]
 pub fn evidence<'e>(events: impl IntoIterator<Item = &'e Event>, digest: &Digest) -> bool {
     let behind = |event: &Event| match event {
         Event::ObservationMade {
             label, evidence, ..
-        } => label.secret && evidence == digest,
-        Event::AttemptEnded(ended) => ended.secret && ended.evidence.as_ref() == Some(digest),
-        _ => false,
+        } => (evidence == digest).then_some(label.secret),
+        Event::AttemptEnded(ended) => {
+            (ended.evidence.as_ref() == Some(digest)).then_some(ended.secret)
+        }
+        _ => None,
     };
-    !events.into_iter().any(behind)
+    let cited: Vec<bool> = events.into_iter().filter_map(behind).collect();
+    !cited.is_empty() && !cited.contains(&true)
 }

@@ -4,6 +4,7 @@
 //! may be seen is `view`'s. INVARIANT: an object says its schema, and a parameter that is not known
 //! is refused.
 
+mod evidence;
 pub(crate) mod health;
 mod inbox;
 pub(crate) mod input;
@@ -45,6 +46,7 @@ pub(crate) fn routes() -> Vec<Route> {
         posts("/v1/checks", runs::check),
         reads("/v1/runs/{run}", run::get),
         reads("/v1/runs/{run}/plan", run::plan),
+        reads("/v1/runs/{run}/diff", run::diff),
         reads("/v1/runs/{run}/steps/{step}", run::step),
         reads("/v1/runs/{run}/trace", run::trace),
         reads("/v1/runs/{run}/why", run::why),
@@ -54,10 +56,14 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/v1/events", feed::stream),
         reads("/v1/workspace", workspace::get),
         reads("/v1/tools", workspace::tools),
+        reads("/v1/playbooks", workspace::playbooks),
+        reads("/v1/evidence/{digest}", evidence::get),
         reads("/v1/stops", workspace::stops),
         signed_in("PUT", "/v1/stops/{scope}/{name}", put(workspace::stop)),
         deletes("/v1/stops/{scope}/{name}", workspace::lift),
         signed_in("GET", "/v1/sessions", get(workspace::sessions)),
         deletes("/v1/sessions", workspace::end_sessions),
+        reads("/v1/tokens", workspace::tokens),
+        deletes("/v1/tokens/{name}", workspace::end_token),
     ]
 }

@@ -3,6 +3,7 @@
 //! Owns nothing but the join. INVARIANT: what is lent by the front end only draws; it decides
 //! nothing.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use provost_engine::engine::Engine;
@@ -14,8 +15,9 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::door::Door;
-use crate::door::attempts::Attempts;
 use crate::door::database::Database;
+use crate::door::oidc::provider::LoginProvider;
+use crate::door::rates::MinuteRate;
 use crate::drive::Beginner;
 use crate::feed::Feed;
 use crate::problem::{Problem, ProblemKind};
@@ -28,6 +30,9 @@ pub type RunJson = dyn Fn(&State) -> Value + Send + Sync;
 /// How the terminal tells of a checked plan as data.
 pub type FindingsJson = dyn Fn(&CheckedFile) -> Value + Send + Sync;
 
+/// How the terminal tells of what changed between two revisions of a run's plan, as data.
+pub type DiffJson = dyn Fn(&Engine, &str, [u32; 2]) -> Result<Value, String> + Send + Sync;
+
 /// What the front end lends, so that each view has one owner.
 pub struct Lent {
     /// A card as plain text.
@@ -36,6 +41,8 @@ pub struct Lent {
     pub run: Box<RunJson>,
     /// The findings in a plan, as `check --json` has them.
     pub findings: Box<FindingsJson>,
+    /// What changed between two revisions, as `diff --json` has it.
+    pub diff: Box<DiffJson>,
 }
 
 /// All that requests share.
@@ -44,7 +51,14 @@ pub(crate) struct Shared {
     pub(crate) desk: Desk,
     pub(crate) door: Door,
     pub(crate) database: Database,
-    pub(crate) logins: Attempts,
+    /// With whom people sign in, if with anybody.
+    pub(crate) provider: Option<LoginProvider>,
+    /// Tries to sign in, by address.
+    pub(crate) logins: MinuteRate<IpAddr>,
+    /// Statements, by session or token.
+    pub(crate) statements: MinuteRate<String>,
+    /// Runs that are begun, by session or token.
+    pub(crate) beginnings: MinuteRate<String>,
     pub(crate) lent: Lent,
     pub(crate) beginner: Beginner,
     pub(crate) feed: Feed,

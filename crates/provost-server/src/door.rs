@@ -4,23 +4,30 @@
 //! Rules nothing about runs. INVARIANT: a request that is not let in is answered before its body
 //! is read, and each answer bears the headers of this server.
 
+use std::net::IpAddr;
+use std::time::Duration;
+
 use axum::extract::{FromRequestParts, Request, State};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use provost_engine::clock::now_ms;
+use provost_engine::workspace::Workspace;
 use provost_plan::policy::{Principal, PrincipalKind};
 
 use crate::app::{App, Shared};
+use crate::limits::{SESSION_IDLE, SESSION_LASTS};
 use crate::problem::{Problem, ProblemKind};
+use crate::serve::Peer;
 
-pub(crate) mod attempts;
 mod cross_site;
 pub mod database;
 mod headers;
 mod host;
 pub(crate) mod link;
+pub(crate) mod oidc;
+pub(crate) mod rates;
 mod secret;
 pub(crate) mod session;
 mod token;
@@ -34,6 +41,12 @@ pub(crate) struct Door {
     secure: bool,
     /// Whether one person works here.
     solo: bool,
+    /// The proxies whose word on the address of a client is taken.
+    proxies: Vec<IpAddr>,
+    /// How long a session lasts.
+    lasts: Duration,
+    /// How long a session lasts without a request.
+    idle: Duration,
 }
 
 /// Who looks at the workspace.
@@ -52,13 +65,19 @@ pub enum Login {
     Session {
         /// The digest by which the database knows it.
         digest: String,
-        /// When it ends, in milliseconds since 1970.
+        /// How it began: `link` or `oidc`.
+        kind: String,
+        /// When it began, in milliseconds since 1970.
+        began_ms: i64,
+        /// When it ends.
         ends_ms: i64,
     },
     /// A token of a program.
     Token {
         /// Its name.
         name: String,
+        /// When it was made, in milliseconds since 1970.
+        made_ms: i64,
     },
 }
 
@@ -89,12 +108,21 @@ impl Viewer {
         Err(Problem::new(ProblemKind::NotAllowed, detail))
     }
 
+    /// What their rates are counted by.
+    #[must_use]
+    pub(crate) fn rated(&self) -> String {
+        match &self.login {
+            Login::Session { digest, .. } => digest.clone(),
+            Login::Token { name, .. } => name.clone(),
+        }
+    }
+
     /// How they signed in, in one word and a name.
     #[must_use]
     pub fn login_word(&self) -> String {
         match &self.login {
-            Login::Session { .. } => "session".to_owned(),
-            Login::Token { name } => format!("token {name}"),
+            Login::Session { kind, .. } => kind.clone(),
+            Login::Token { name, .. } => format!("token {name}"),
         }
     }
 }
@@ -212,7 +240,7 @@ impl Shared {
     pub(crate) fn still_counts(&self, viewer: &Viewer) -> Result<(), Problem> {
         let counts = match &viewer.login {
             Login::Session { digest, .. } => self.database.session_counts(digest)?,
-            Login::Token { name } => self.database.token_counts(name)?,
+            Login::Token { name, .. } => self.database.token_counts(name)?,
         };
         if counts {
             return Ok(());
@@ -225,12 +253,37 @@ impl Shared {
 }
 
 impl Door {
-    pub(crate) fn new(hosts: Vec<String>, secure: bool, solo: bool) -> Self {
+    pub(crate) fn new(hosts: Vec<String>, secure: bool, workspace: &Workspace) -> Self {
+        let settings = workspace.server();
         Self {
             hosts,
             secure,
-            solo,
+            solo: workspace.is_solo(),
+            proxies: settings.proxies.clone(),
+            lasts: settings.session_lasts.unwrap_or(SESSION_LASTS),
+            idle: settings.session_idle.unwrap_or(SESSION_IDLE),
         }
+    }
+
+    /// The address of a client: the peer, or the last one before the proxies that are named.
+    pub(crate) fn address(&self, peer: Peer, headers: &HeaderMap) -> IpAddr {
+        if !self.proxies.contains(&peer.0) {
+            return peer.0;
+        }
+        let lines = headers.get_all("x-forwarded-for").iter();
+        let hops: Vec<&str> = lines
+            .filter_map(|line| line.to_str().ok())
+            .flat_map(|line| line.split(','))
+            .collect();
+        let addresses = hops
+            .iter()
+            .rev()
+            .map(|hop| hop.trim().parse::<IpAddr>().ok());
+        // Why up to the first that is none: what stands before it was written by anybody.
+        let mut known = addresses.map_while(|address| address);
+        known
+            .find(|address| !self.proxies.contains(address))
+            .unwrap_or(peer.0)
     }
 
     /// Whether people reach the server by https.
@@ -256,7 +309,7 @@ pub(crate) fn principal(app: &App, id: &str, is_agent: bool) -> Principal {
 }
 
 /// A moment so long from now.
-pub(crate) fn after(length: std::time::Duration) -> i64 {
+pub(crate) fn after(length: Duration) -> i64 {
     let length = i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     now_ms().saturating_add(length)
 }

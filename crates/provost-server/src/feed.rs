@@ -100,7 +100,7 @@ impl StreamPlace {
     fn take(feed: &Feed, viewer: &Viewer) -> Result<Self, Problem> {
         let login = match &viewer.login {
             Login::Session { digest, .. } => digest.clone(),
-            Login::Token { name } => format!("token {name}"),
+            Login::Token { name, .. } => format!("token {name}"),
         };
         let mut open = feed.open.lock().unwrap_or_else(PoisonError::into_inner);
         let count = open.entry(login.clone()).or_default();

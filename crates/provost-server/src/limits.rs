@@ -26,7 +26,15 @@ pub const SESSION_LASTS: Duration = Duration::from_secs(12 * 60 * 60);
 pub const SESSION_IDLE: Duration = Duration::from_secs(60 * 60);
 /// How often at most it is noted that a session is in use.
 pub const SESSION_SEEN_EVERY: Duration = Duration::from_secs(60);
+/// How long a login with a provider may take.
+pub const LOGIN_TIME: Duration = Duration::from_secs(10 * 60);
+/// Most logins with a provider that are under way at once.
+pub const LOGINS_UNDER_WAY_MAX: u32 = 1_000;
 /// Most tries to sign in from one address in a minute.
 pub const LOGINS_PER_MINUTE_MAX: u32 = 10;
+/// Most statements of one session or token in a minute.
+pub const STATEMENTS_PER_MINUTE_MAX: u32 = 60;
+/// Most runs that one session or token begins in a minute.
+pub const RUNS_PER_MINUTE_MAX: u32 = 30;
 /// Random bytes of a link, a session and a token.
 pub const SECRET_BYTES: usize = 32;

@@ -6,8 +6,8 @@
 
 use askama::Template;
 use axum::extract::FromRequestParts;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 
 use crate::app::App;
@@ -153,6 +153,9 @@ pub(crate) fn instead_of_problem(mut response: Response) -> Response {
     match html(&page) {
         Ok(mut page) => {
             *page.status_mut() = status;
+            if let Some(wait) = response.headers_mut().remove(header::RETRY_AFTER) {
+                page.headers_mut().insert(header::RETRY_AFTER, wait);
+            }
             page
         }
         Err(_) => response,

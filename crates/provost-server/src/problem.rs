@@ -59,6 +59,8 @@ kinds! {
     Proxied "proxied" 403 "the request comes through a proxy";
     /// The one-time link is spent or old.
     LinkSpent "link-spent" 403 "the link was used or has expired";
+    /// The login does not count.
+    LoginRefused "login-refused" 403 "the login does not count";
     /// Policy does not let them.
     NotAllowed "not-allowed" 403 "this person may not do that";
     /// It must be signed.
@@ -107,6 +109,8 @@ kinds! {
     TooMany "too-many" 429 "too many requests";
     /// The server cannot do it.
     Failed "failed" 500 "the server cannot do it";
+    /// Who vouches for logins does not answer as it should.
+    ProviderDown "provider-down" 502 "the login provider does not answer as it should";
     /// The process is ending, or the journal cannot be written.
     Halting "halting" 503 "nothing begins here now";
 }
@@ -151,6 +155,12 @@ impl Problem {
         self.more.as_ref()?.get("hint")?.as_str()
     }
 
+    /// Says after how many seconds to come again.
+    #[must_use]
+    pub fn wait(self, seconds: u64) -> Self {
+        self.with("retry_after", json!(seconds))
+    }
+
     /// Names the run.
     #[must_use]
     pub fn of_run(self, run: impl Into<String>) -> Self {
@@ -192,9 +202,10 @@ impl IntoResponse for Problem {
         let mut response = (self.status(), Json(self.to_json())).into_response();
         let media = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, media);
-        if self.kind == ProblemKind::TooMany {
-            let wait = HeaderValue::from_static("60");
-            response.headers_mut().insert(header::RETRY_AFTER, wait);
+        let wait = self.more.as_ref().and_then(|more| more.get("retry_after"));
+        if let Some(seconds) = wait.and_then(Value::as_u64) {
+            let headers = response.headers_mut();
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
         // Why kept: a page says the same words in its own form.
         response.extensions_mut().insert(self);

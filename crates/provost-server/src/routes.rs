@@ -91,6 +91,8 @@ fn doors() -> Vec<Route> {
         open("GET", "/assets/{hash}/{name}", get(assets::get)),
         open("GET", "/login", get(page::login::show)),
         open("POST", "/login/link", post(door::link::spend)),
+        open("GET", "/login/oidc", get(door::oidc::begin)),
+        open("GET", door::oidc::BACK, get(door::oidc::back)),
         signed_in("POST", "/logout", post(door::link::sign_out)),
     ]
 }

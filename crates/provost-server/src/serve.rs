@@ -18,12 +18,17 @@ use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::app::{App, Lent, Shared};
-use crate::door::attempts::Attempts;
 use crate::door::database::{Database, DatabaseError};
+use crate::door::oidc;
+use crate::door::oidc::provider::LoginProvider;
+use crate::door::rates::MinuteRate;
 use crate::door::{Door, after};
 use crate::drive::{self, RunBeginning};
 use crate::feed::{self, Feed};
-use crate::limits::{ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS};
+use crate::limits::{
+    ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
+    RUNS_PER_MINUTE_MAX, STATEMENTS_PER_MINUTE_MAX,
+};
 use crate::routes;
 use crate::view::Desk;
 
@@ -123,6 +128,10 @@ impl Server {
         if solo && !options.listen.ip().is_loopback() {
             return Err(ServeError::Solo("it is listened at 127.0.0.1 or ::1"));
         }
+        let login = workspace.server().login.clone();
+        if solo && login.is_some() {
+            return Err(ServeError::Solo("it takes no `login`"));
+        }
         if !solo && workspace.people().names().next().is_none() {
             return Err(ServeError::NoPeople);
         }
@@ -143,12 +152,18 @@ impl Server {
             database.end(None, None)?;
         }
         let (beginner, beginnings) = drive::queue();
-        let door = Door::new(hosts, url.starts_with("https://"), solo);
+        let door = Door::new(hosts, url.starts_with("https://"), workspace);
+        let root = workspace.root().to_owned();
+        let back = format!("{url}{}", oidc::BACK);
+        let provider = login.map(|login| LoginProvider::new(login, back, root));
         let shared = Shared {
             desk: Desk::open(&workspace.store_dir())?,
             door,
             database,
-            logins: Attempts::default(),
+            provider,
+            logins: MinuteRate::new(LOGINS_PER_MINUTE_MAX, "tries to sign in from this address"),
+            statements: MinuteRate::new(STATEMENTS_PER_MINUTE_MAX, "statements"),
+            beginnings: MinuteRate::new(RUNS_PER_MINUTE_MAX, "runs begun"),
             lent,
             beginner,
             feed: Feed::default(),

@@ -9,17 +9,27 @@ use std::time::{Duration, Instant};
 use provost_engine::clock::now_ms;
 use provost_engine::people::{Statement, StatementEnvelope, StatementSubject};
 use provost_engine::run::state::State;
+use provost_engine::run::statement::StatementVia;
 use provost_engine::session::{IGNORED, TAKEN};
 use serde_json::{Map, Value};
 
 use crate::app::{App, Shared};
-use crate::door::Viewer;
+use crate::door::{Login, Viewer};
 use crate::problem::{Problem, ProblemKind};
 
 /// How long whoever spoke waits to see what becomes of it.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How often it is looked at.
 const LOOK: Duration = Duration::from_millis(15);
+
+/// Where something is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SaidAt {
+    /// A form of a page.
+    Page,
+    /// A request of a program.
+    Api,
+}
 
 /// What became of a statement so far.
 pub(crate) struct Heard {
@@ -39,11 +49,13 @@ pub(crate) async fn say(
     app: &App,
     viewer: Viewer,
     run: String,
-    body: Value,
+    (door, body): (SaidAt, Value),
 ) -> Result<Heard, Problem> {
+    app.statements.take(viewer.rated())?;
     let envelope = app
         .read(move |shared| {
-            let envelope = envelope(shared, &viewer, &run, body)?;
+            let mut envelope = envelope(shared, &viewer, &run, body)?;
+            envelope.via = Some(Box::new(shared.via(&viewer, door)?));
             shared.engine.rehearse(&envelope)?;
             Ok(envelope)
         })
@@ -102,7 +114,7 @@ fn envelope(
     let state = seen.state();
     let unfit = |detail: String| Problem::new(ProblemKind::Unfit, detail);
     if body.get("schema").is_some() {
-        let envelope = StatementEnvelope::read(&body.to_string());
+        let envelope = StatementEnvelope::read_given(&body.to_string());
         let envelope = envelope.map_err(|error| unfit(error.to_string()))?;
         if envelope.run != state.head.run {
             let run = &envelope.run;
@@ -127,6 +139,35 @@ fn envelope(
         text.clone_into(&mut envelope.nonce);
     }
     Ok(envelope)
+}
+
+impl Shared {
+    /// How a statement of this viewer comes.
+    fn via(&self, viewer: &Viewer, door: SaidAt) -> Result<StatementVia, Problem> {
+        let (account, since) = match &viewer.login {
+            Login::Session { kind, began_ms, .. } => {
+                let by_provider = self.provider.as_ref().filter(|_| kind == "oidc");
+                let issuer = by_provider.map(|one| one.issuer());
+                let account =
+                    issuer.map(|issuer| self.database.account_of(&viewer.principal.id, issuer));
+                (account.transpose()?.flatten(), *began_ms)
+            }
+            Login::Token { made_ms, .. } => (None, *made_ms),
+        };
+        let account = account.map(|account| (account.issuer, account.subject));
+        let (issuer, subject) = account.unzip();
+        let door = match door {
+            SaidAt::Page => "page",
+            SaidAt::Api => "api",
+        };
+        Ok(StatementVia {
+            door: door.to_owned(),
+            login: viewer.login_word(),
+            issuer,
+            subject,
+            since,
+        })
+    }
 }
 
 fn make(

@@ -17,7 +17,9 @@ use provost_engine::run::read::trace::{Trace, trace};
 use provost_engine::run::read::why::Judgment;
 use provost_engine::run::state::{CardState, State, WaitKind, Waiting, waiting};
 use provost_engine::store::{RunFilter, RunRow, Store, StoreError};
+use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
+use serde_json::Value;
 
 use crate::door::Viewer;
 use crate::limits::{READERS, SEEN_RUNS_MAX};
@@ -87,6 +89,18 @@ impl SeenRun {
     /// [`EngineError::Store`] if the journal cannot be read.
     pub fn why(&self, engine: &Engine) -> Result<Judgment, EngineError> {
         history::judged(engine.store(), &self.events, self.state())
+    }
+
+    /// A revision of its plan, with what was recorded of its check.
+    #[must_use]
+    pub fn revision(&self, number: u32) -> Option<(&Value, &PlanRecord)> {
+        let checked = self.events.iter().rev().find_map(|(event, _)| match event {
+            Event::PlanChecked {
+                document, record, ..
+            } if record.revision == number => Some((&**document, &**record)),
+            _ => None,
+        });
+        checked.filter(|_| number <= self.state().in_force.revision)
     }
 
     /// The card of this digest, or of the only one that it begins.

@@ -1,11 +1,11 @@
 //! An envelope: a statement to one run, as JSON that can be signed, posted and carried.
 //!
-//! Owns its form and the bytes that are signed. Never judges it. INVARIANT: everything but the
-//! signature is under the signature, and a field that is not known is refused, not dropped.
+//! Owns its form and the bytes that are signed. Never judges it. INVARIANT: everything that its
+//! author says is under the signature, and a field that is not known is refused, not dropped.
 
 use provost_plan::digest::{canonical, normalize};
 use provost_run::state::State;
-use provost_run::statement::{RecordedStatement, Statement, StatementRecord};
+use provost_run::statement::{RecordedStatement, Statement, StatementRecord, StatementVia};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -40,6 +40,9 @@ pub struct StatementEnvelope {
     /// The signature over all the rest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signed: Option<Signature>,
+    /// How it came, as the server says that took it: not a part of what is signed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Box<StatementVia>>,
 }
 
 /// A signature.
@@ -140,6 +143,7 @@ impl StatementEnvelope {
             said_at,
             expires_at: expires_at.map_or(most, |at| at.min(most)),
             signed: None,
+            via: None,
         })
     }
 
@@ -177,6 +181,19 @@ impl StatementEnvelope {
         Ok(envelope)
     }
 
+    /// Reads an envelope as its author gives it: how it came is not theirs to say.
+    ///
+    /// # Errors
+    /// [`MalformedStatement`] says what does not fit.
+    pub fn read_given(text: &str) -> Result<Self, MalformedStatement> {
+        let envelope = Self::read(text)?;
+        if envelope.via.is_some() {
+            let reason = "`via` is the word of the server that takes it";
+            return Err(MalformedStatement(reason.to_owned()));
+        }
+        Ok(envelope)
+    }
+
     fn value(&self) -> Value {
         serde_json::to_value(self).unwrap_or(Value::Null)
     }
@@ -187,11 +204,12 @@ impl StatementEnvelope {
         canonical(&self.value())
     }
 
-    /// The bytes that are signed: the canonical form of everything but the signature.
+    /// The bytes that are signed: the canonical form of everything that its author says.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let bare = Self {
             signed: None,
+            via: None,
             ..self.clone()
         };
         bare.to_text().into_bytes()
@@ -229,6 +247,7 @@ impl StatementEnvelope {
             signature,
             rights: None,
             operation: None,
+            via: self.via.clone(),
         }
     }
 
@@ -254,6 +273,7 @@ impl StatementEnvelope {
             said_at: record.at,
             expires_at: record.expires_at,
             signed: signed.map(|(key, signature)| Signature { key, signature }),
+            via: record.via,
         })
     }
 }

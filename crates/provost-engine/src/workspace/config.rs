@@ -18,7 +18,9 @@ use provost_wire::http::Proxy;
 
 use super::error::{Collector, DamagedTool};
 use super::{ModelConfig, PlannerConfig};
-use super::{audit, network, notify, planners, roles, schedules, tags, tools};
+use super::{
+    ServerSettings, audit, network, notify, planners, roles, schedules, server, tags, tools,
+};
 use crate::audit::AuditSettings;
 use crate::limits::{CONCURRENT_CALLS_MAX, REPEATS_SHOWN_MS};
 use crate::notify::NotifyTarget;
@@ -37,6 +39,7 @@ pub(super) struct Config {
     pub(super) audit: Option<AuditSettings>,
     pub(super) notify: Vec<NotifyTarget>,
     pub(super) schedules: Vec<Schedule>,
+    pub(super) server: ServerSettings,
     pub(super) proxy: Option<Arc<Proxy>>,
     pub(super) signed: bool,
     pub(super) playbooks_dir: String,
@@ -112,13 +115,11 @@ fn fields(
     let planner = fields.node("planner");
     let budget = fields.node("budget");
     let audit = fields.node("audit");
-    let network = fields.node("network");
+    let (network, server) = (fields.node("network"), fields.node("server"));
     let tools = fields.map("tools").unwrap_or_default();
-    let tags = fields.map("tags").unwrap_or_default();
-    let roles = fields.map("roles").unwrap_or_default();
-    let notify = fields.map("notify").unwrap_or_default();
-    let schedules = fields.map("schedule").unwrap_or_default();
-    let models = fields.map("models").unwrap_or_default();
+    let [tags, roles] = ["tags", "roles"].map(|name| fields.map(name).unwrap_or_default());
+    let [notify, schedules, models] =
+        ["notify", "schedule", "models"].map(|name| fields.map(name).unwrap_or_default());
     fields.later("store", "the journal is in `.provost/`");
     fields.finish();
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));
@@ -131,6 +132,7 @@ fn fields(
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, proxy.as_ref(), diagnostics);
     let schedules = schedules::read(schedules, diagnostics);
+    let server = server::read(server, proxy.as_ref(), diagnostics);
     let tags = tags::read(tags, diagnostics);
     let scope = ConfigScope {
         base: root,
@@ -157,6 +159,7 @@ fn fields(
         audit,
         notify,
         schedules,
+        server,
         proxy,
         signed,
         playbooks_dir: playbooks_dir.unwrap_or_else(|| PLAYBOOKS_DIR.to_owned()),

@@ -196,16 +196,21 @@ fn webhook(
             None
         }
     }?;
-    let here = ["127.0.0.1", "[::1]", "localhost"].contains(&base.host());
-    if !here && !url.value.starts_with("https://") {
+    if is_in_clear(&base, &url.value) {
         let message = "`url` must be `https`: only to this machine itself a notice goes in clear";
         bad(diagnostics, url.span, message);
     }
     Some((base, path.to_owned(), secret_name.ok()?))
 }
 
+/// Whether what is sent to an address could be read on its way.
+pub(super) fn is_in_clear(base: &BaseUrl, url: &str) -> bool {
+    let here = ["127.0.0.1", "[::1]", "localhost"].contains(&base.host());
+    !here && !url.starts_with("https://")
+}
+
 /// The scheme with the host, and the path.
-fn split(url: &str) -> (&str, &str) {
+pub(super) fn split(url: &str) -> (&str, &str) {
     let after = url.find("://").map_or(0, |at| at + 3);
     let path = url.get(after..).and_then(|rest| rest.find('/'));
     match path.and_then(|at| url.split_at_checked(after + at)) {

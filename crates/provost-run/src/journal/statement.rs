@@ -103,6 +103,25 @@ pub struct PlanText {
     pub text: String,
 }
 
+/// Through which door a statement came, and how its speaker had shown who they are. It is the word
+/// of the server that took the statement: nothing is judged by it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StatementVia {
+    /// `page` or `api`.
+    pub door: String,
+    /// `link`, `oidc`, or `token NAME`.
+    pub login: String,
+    /// Who vouched for the person, where a provider did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    /// What that provider calls them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// When they showed it, in milliseconds since the epoch.
+    pub since: i64,
+}
+
 /// What stands behind a statement in the journal: its number, its life, its signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatementRecord {
@@ -127,6 +146,9 @@ pub struct StatementRecord {
     /// What it was judged by of the call that it settles, in such runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<Box<OperationFacts>>,
+    /// How it came, if it came through a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub via: Option<Box<StatementVia>>,
 }
 
 /// A statement as an event records it.

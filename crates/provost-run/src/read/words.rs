@@ -286,12 +286,15 @@ fn also<'n>(what: &str, names: impl IntoIterator<Item = &'n String>) -> Option<S
     Some(format!("{what} {}", listed(names)))
 }
 
-/// Who made a statement, and whether they signed it.
+/// Who made a statement, whether they signed it, and how it came.
 fn by(person: &str, record: Option<&StatementRecord>) -> String {
-    match record {
-        Some(record) if record.signature.is_some() => format!(" by {person}, signed"),
-        _ => format!(" by {person}"),
-    }
+    let signed = record.is_some_and(|record| record.signature.is_some());
+    let signed = if signed { ", signed" } else { "" };
+    let via = record.and_then(|record| record.via.as_deref());
+    let via = via.map_or_else(String::new, |via| {
+        format!(", on the {} by {}", via.door, via.login)
+    });
+    format!(" by {person}{signed}{via}")
 }
 
 /// Who settled a doubt.

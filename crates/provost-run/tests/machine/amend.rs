@@ -453,6 +453,7 @@ fn a_word_is_taken_once() {
         signature: None,
         rights: None,
         operation: None,
+        via: None,
     };
     let yes = |nonce: &str, by: &str, case: &Case| Input::Statement {
         by: person(by),

@@ -271,6 +271,7 @@ fn recorded(by: &Principal, statement: Statement) -> Input {
         signature: None,
         rights: None,
         operation: None,
+        via: None,
     };
     Input::Statement {
         by: by.clone(),

@@ -89,26 +89,75 @@ fn statuses(state: &RunState) -> Value {
     })
 }
 
+/// The parameters of a plan.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PlanQuery {
+    /// The number of a revision; the one in force if it is left out.
+    revision: Option<u32>,
+}
+
 /// `GET /v1/runs/{run}/plan`.
 pub(crate) async fn plan(
     State(app): State<App>,
     viewer: Viewer,
     Path(run): Path<String>,
+    Parameters(asked): Parameters<PlanQuery>,
 ) -> Result<Json<Value>, Problem> {
     let value = app.read(move |shared| {
         let run = shared.desk.run(&shared.engine, &viewer, &run)?;
-        let plan = run
-            .state()
-            .plan()
-            .ok_or_else(|| Problem::not_found("plan"))?;
-        let checked = plan.checked();
+        let in_force = run.state().in_force.revision;
+        let (document, record) = match asked.revision.filter(|number| *number != in_force) {
+            Some(number) => {
+                let found = run.revision(number);
+                let (document, record) = found.ok_or_else(|| Problem::not_found("revision"))?;
+                (json!(document), json!(record))
+            }
+            None => {
+                let plan = run
+                    .state()
+                    .plan()
+                    .ok_or_else(|| Problem::not_found("plan"))?;
+                let checked = plan.checked();
+                (json!(checked.plan().value), json!(checked.record()))
+            }
+        };
         Ok(json!({
             "schema": "provost/run-plan/v1",
             "run": run.state().head.run,
-            "revision": run.state().in_force.revision,
-            "plan": checked.plan().value,
-            "record": checked.record(),
+            "revision": asked.revision.unwrap_or(in_force),
+            "plan": document,
+            "record": record,
         }))
+    });
+    Ok(Json(value.await?))
+}
+
+/// Which revisions are compared.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DiffQuery {
+    from: u32,
+    to: u32,
+}
+
+/// `GET /v1/runs/{run}/diff`.
+pub(crate) async fn diff(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(run): Path<String>,
+    Parameters(DiffQuery { from, to }): Parameters<DiffQuery>,
+) -> Result<Json<Value>, Problem> {
+    reveals(&viewer)?;
+    let value = app.read(move |shared| {
+        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        for number in [from, to] {
+            if run.revision(number).is_none() {
+                return Err(Problem::not_found("revision"));
+            }
+        }
+        let failed = |why: String| Problem::new(ProblemKind::Failed, why);
+        (shared.lent.diff)(&shared.engine, &run.state().head.run, [from, to]).map_err(failed)
     });
     Ok(Json(value.await?))
 }

@@ -25,6 +25,16 @@ use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::problem::{Problem, ProblemKind};
 
+/// The kinds of planners that a run can begin with.
+const PLANNERS: [&str; 6] = [
+    "playbook",
+    "interpreter",
+    "file",
+    "client",
+    "model",
+    "process",
+];
+
 /// The parameters of the list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +43,10 @@ pub(crate) struct RunsQuery {
     status: Option<String>,
     /// Only runs that this person asked for.
     by: Option<String>,
+    /// Only runs that began with this kind of planner.
+    planner: Option<String>,
+    /// Only runs that began with the playbook of this name.
+    playbook: Option<String>,
     /// Only goals with this text.
     q: Option<String>,
     /// Only runs created at or after this moment, in milliseconds since 1970.
@@ -53,6 +67,14 @@ impl RunsQuery {
             let detail = format!("`{word}` is no status of a run");
             return Err(Problem::new(ProblemKind::Unfit, detail));
         }
+        if let Some(word) = self
+            .planner
+            .as_deref()
+            .filter(|word| !PLANNERS.contains(word))
+        {
+            let detail = format!("`{word}` is no planner: {}", PLANNERS.join(", "));
+            return Err(Problem::new(ProblemKind::Unfit, detail));
+        }
         let principal = if viewer.sees_all() {
             self.by.map(|id| Principal {
                 kind: PrincipalKind::User,
@@ -69,6 +91,8 @@ impl RunsQuery {
             since_ms: self.since,
             until_ms: self.until,
             principal,
+            planner: self.planner,
+            playbook: self.playbook,
             // Why one more: it tells whether there is another page.
             limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
         };
@@ -172,6 +196,7 @@ async fn begun(
     wanted: Wanted,
     key: Option<String>,
 ) -> Result<(String, bool), Problem> {
+    app.beginnings.take(viewer.rated())?;
     let prepared = app.read(move |shared| prepare(shared, &viewer, wanted, key.as_deref()));
     let (new, whom, known) = prepared.await?;
     match known {

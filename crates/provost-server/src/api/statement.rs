@@ -10,7 +10,7 @@ use super::input::JsonBody;
 use crate::app::App;
 use crate::door::Viewer;
 use crate::problem::Problem;
-use crate::statements::{self, Heard};
+use crate::statements::{self, Heard, SaidAt};
 
 /// `POST /v1/runs/{run}/statements`.
 pub(crate) async fn post(
@@ -19,7 +19,8 @@ pub(crate) async fn post(
     Path(run): Path<String>,
     body: JsonBody,
 ) -> Result<Response, Problem> {
-    let Heard { taken, seq, nonce } = statements::say(&app, viewer, run, body.0).await?;
+    let Heard { taken, seq, nonce } =
+        statements::say(&app, viewer, run, (SaidAt::Api, body.0)).await?;
     let status = if taken {
         StatusCode::OK
     } else {

@@ -153,3 +153,59 @@ pub(crate) async fn end_sessions(
         json!({ "schema": "provost/sessions/v1", "ended": ended }),
     ))
 }
+
+/// `GET /v1/playbooks`.
+pub(crate) async fn playbooks(State(app): State<App>, _: Viewer) -> Json<Value> {
+    let playbooks = app.engine.workspace().playbooks().playbooks();
+    let playbooks: Vec<Value> = playbooks
+        .map(|playbook| {
+            let params = playbook.param_schemas();
+            let sentences: Vec<&str> = playbook.sentences().collect();
+            let params: Vec<&String> = params.keys().collect();
+            json!({
+                "name": playbook.name(),
+                "sentences": sentences,
+                "params": params,
+                "tools": playbook.tools(),
+            })
+        })
+        .collect();
+    Json(json!({ "schema": "provost/playbooks/v1", "playbooks": playbooks }))
+}
+
+/// `GET /v1/tokens`: one's own.
+pub(crate) async fn tokens(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
+    let all = app.database.tokens(Some(&viewer.principal.id))?;
+    let this = match &viewer.login {
+        Login::Session { .. } => "",
+        Login::Token { name, .. } => name.as_str(),
+    };
+    let shown = all.iter().map(|one| {
+        json!({
+            "name": one.name,
+            "agent": one.is_agent,
+            "made_ms": one.made_ms,
+            "ends_ms": one.ends_ms,
+            "this": one.name == this,
+        })
+    });
+    let shown: Vec<Value> = shown.collect();
+    Ok(Json(
+        json!({ "schema": "provost/tokens/v1", "tokens": shown }),
+    ))
+}
+
+/// `DELETE /v1/tokens/{name}`: ends one of one's own.
+pub(crate) async fn end_token(
+    State(app): State<App>,
+    viewer: Viewer,
+    Path(name): Path<String>,
+) -> Result<Json<Value>, Problem> {
+    viewer.speaks()?;
+    if !app.database.revoke(&name, Some(&viewer.principal.id))? {
+        return Err(Problem::not_found("token"));
+    }
+    app.database
+        .note(&viewer.principal.id, &format!("ended the token {name}"))?;
+    Ok(Json(json!({ "schema": "provost/tokens/v1", "ended": 1 })))
+}

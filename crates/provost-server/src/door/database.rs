@@ -14,6 +14,8 @@ use rusqlite::{Connection, OptionalExtension as _, Row, TransactionBehavior, par
 
 use super::secret;
 
+mod accounts;
+
 /// The name of the file, inside the store.
 pub const SERVER_FILE: &str = "server.db";
 /// How long another process may hold the file.
@@ -34,6 +36,13 @@ CREATE TABLE IF NOT EXISTS tokens (
     name TEXT PRIMARY KEY, digest TEXT NOT NULL UNIQUE, person TEXT NOT NULL,
     agent INTEGER NOT NULL, made_ms INTEGER NOT NULL, ends_ms INTEGER NOT NULL
 ) STRICT;
+CREATE TABLE IF NOT EXISTS logins (
+    state TEXT PRIMARY KEY, browser TEXT NOT NULL, ends_ms INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS accounts (
+    issuer TEXT NOT NULL, subject TEXT NOT NULL, person TEXT NOT NULL,
+    PRIMARY KEY (issuer, subject), UNIQUE (issuer, person)
+) STRICT;
 CREATE TABLE IF NOT EXISTS log (
     n INTEGER PRIMARY KEY, at_ms INTEGER NOT NULL, person TEXT NOT NULL, what TEXT NOT NULL
 ) STRICT;";
@@ -53,6 +62,9 @@ pub enum DatabaseError {
     /// The system has no randomness.
     #[error("no secret could be drawn: {0}")]
     Random(String),
+    /// Too many logins are under way.
+    #[error("too many logins are under way")]
+    Logins,
     /// A token of this name is there.
     #[error("there is a token `{0}` already")]
     TokenExists(String),

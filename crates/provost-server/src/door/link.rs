@@ -4,7 +4,7 @@
 //! carries, so that whoever only opens or scans it spends nothing.
 
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::{Extension, Form};
 use serde::Deserialize;
@@ -26,9 +26,10 @@ pub(crate) struct LinkForm {
 pub(crate) async fn spend(
     State(app): State<App>,
     Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
     Form(form): Form<LinkForm>,
 ) -> Result<Response, Problem> {
-    app.logins.take(peer)?;
+    app.logins.take(app.door.address(peer, &headers))?;
     let Some(person) = app.database.spend(form.code.trim())? else {
         app.database.note("", "a link was refused")?;
         return Err(Problem::new(
@@ -37,7 +38,7 @@ pub(crate) async fn spend(
         )
         .hint("ask for another: `provost invite NAME`, or start `provost serve` again"));
     };
-    let cookie = session::begin(&app, &person, "link")?;
+    let cookie = session::begin(&app, &person, None)?;
     Ok(([(header::SET_COOKIE, cookie)], Redirect::to("/")).into_response())
 }
 

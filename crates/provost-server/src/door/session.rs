@@ -7,9 +7,10 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use provost_engine::clock::now_ms;
 
 use super::database::DatabaseError;
+use super::oidc::LoginAccount;
 use super::{Login, Viewer, after, principal};
 use crate::app::App;
-use crate::limits::{SESSION_IDLE, SESSION_LASTS, SESSION_SEEN_EVERY};
+use crate::limits::SESSION_SEEN_EVERY;
 use crate::problem::{Problem, ProblemKind};
 
 impl From<DatabaseError> for Problem {
@@ -23,15 +24,20 @@ fn name(secure: bool) -> &'static str {
     if secure { "__Host-provost" } else { "provost" }
 }
 
-/// The secret in the cookie of a request. Two of them are none: one could be put there by another
-/// name of the same site.
+/// The secret in the cookie of a request.
 pub(super) fn cookie_of(headers: &HeaderMap, secure: bool) -> Option<String> {
+    named_cookie(headers, name(secure))
+}
+
+/// The cookie of this name. Two of them are none: one could be put there by another name of the
+/// same site.
+pub(super) fn named_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
     let texts = headers.get_all(header::COOKIE).iter();
     let texts = texts.filter_map(|text| text.to_str().ok());
     let pairs = texts.flat_map(|text| text.split(';'));
     let mut ours = pairs.filter_map(|pair| {
         let (key, value) = pair.split_once('=')?;
-        (key.trim() == name(secure)).then(|| value.trim().to_owned())
+        (key.trim() == name).then(|| value.trim().to_owned())
     });
     let first = ours.next()?;
     ours.next().is_none().then_some(first)
@@ -44,7 +50,7 @@ pub(super) fn viewer(app: &App, cookie: &str) -> Result<Option<Viewer>, Problem>
     };
     let ms = |length: std::time::Duration| i64::try_from(length.as_millis()).unwrap_or(i64::MAX);
     let silent = now_ms().saturating_sub(session.seen_ms);
-    if silent > ms(SESSION_IDLE) {
+    if silent > ms(app.door.idle) {
         app.database.end(None, Some(&session.digest))?;
         return Ok(None);
     }
@@ -55,18 +61,27 @@ pub(super) fn viewer(app: &App, cookie: &str) -> Result<Option<Viewer>, Problem>
         principal: principal(app, &session.person, false),
         login: Login::Session {
             digest: session.digest,
+            kind: session.login,
+            began_ms: session.began_ms,
             ends_ms: session.ends_ms,
         },
     }))
 }
 
-/// Begins a session of a person: the value of the cookie that is set.
-pub(crate) fn begin(app: &App, person: &str, login: &str) -> Result<HeaderValue, Problem> {
+/// Begins a session of a person, by a link or with an account of the provider: the value of the
+/// cookie that is set.
+pub(crate) fn begin(
+    app: &App,
+    person: &str,
+    account: Option<&LoginAccount>,
+) -> Result<HeaderValue, Problem> {
     app.door.refuse_unlisted(app, person)?;
-    let secret = app.database.begin(person, login, after(SESSION_LASTS))?;
+    let login = if account.is_some() { "oidc" } else { "link" };
+    let lasts = app.door.lasts;
+    let secret = app.database.begin(person, login, after(lasts))?;
     app.database
         .note(person, &format!("signed in by {login}"))?;
-    cookie(&secret, app.door.is_secure(), SESSION_LASTS.as_secs())
+    cookie(app, &secret, lasts.as_secs())
 }
 
 /// Ends the session of whoever asks: the value of the cookie that takes it away.
@@ -75,20 +90,26 @@ pub(crate) fn end(app: &App, viewer: &Viewer) -> Result<HeaderValue, Problem> {
         app.database.end(None, Some(digest))?;
         app.database.note(&viewer.principal.id, "signed out")?;
     }
-    cookie("", app.door.is_secure(), 0)
+    cookie(app, "", 0)
 }
 
-fn cookie(secret: &str, secure: bool, seconds: u64) -> Result<HeaderValue, Problem> {
-    // Why lax by https: a link in a mail is to open its page.
-    let rest = if secure {
-        "; Secure; SameSite=Lax"
-    } else {
-        "; SameSite=Strict"
+fn cookie(app: &App, secret: &str, seconds: u64) -> Result<HeaderValue, Problem> {
+    let secure = app.door.is_secure();
+    // Why lax where others lead here: a link in a mail is to open its page, and a provider sends
+    // a browser back that is to be signed in then.
+    let lax = secure || app.provider.is_some();
+    let rest = match (secure, lax) {
+        (true, _) => "; Secure; SameSite=Lax",
+        (false, true) => "; SameSite=Lax",
+        (false, false) => "; SameSite=Strict",
     };
-    let text = format!(
+    header_value(&format!(
         "{}={secret}; Path=/; HttpOnly; Max-Age={seconds}{rest}",
         name(secure)
-    );
-    HeaderValue::from_str(&text)
+    ))
+}
+
+pub(super) fn header_value(text: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(text)
         .map_err(|_| Problem::new(ProblemKind::Failed, "no cookie could be made"))
 }

@@ -25,6 +25,9 @@ pub(super) fn viewer(app: &App, bearer: &HeaderValue) -> Result<Viewer, Problem>
     let token = app.database.token(secret.trim())?.ok_or_else(refused)?;
     Ok(Viewer {
         principal: principal(app, &token.person, token.is_agent),
-        login: Login::Token { name: token.name },
+        login: Login::Token {
+            name: token.name,
+            made_ms: token.made_ms,
+        },
     })
 }

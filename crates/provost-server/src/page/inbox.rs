@@ -45,13 +45,9 @@ pub(crate) async fn show(
         let count = waits.len();
         waits.truncate(WAITS_MAX);
         let last = RunPage {
-            before: None,
-            statuses: Vec::new(),
-            goal: None,
-            since_ms: None,
-            until_ms: None,
             principal: (!viewer.sees_all()).then(|| viewer.principal.clone()),
             limit: LAST,
+            ..RunPage::default()
         };
         let last = shared.desk.store()?.runs_page(&last)?;
         let last = rows(shared, last.into_iter().map(|(_, row)| row))?;

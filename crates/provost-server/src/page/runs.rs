@@ -64,11 +64,10 @@ pub(crate) async fn show(
                 .map(|status| status.word().to_owned())
                 .collect(),
             goal: (!wanted.q.is_empty()).then(|| wanted.q.clone()),
-            since_ms: None,
-            until_ms: None,
             principal: (!viewer.sees_all()).then(|| viewer.principal.clone()),
             // Why one more: it tells whether there is another page.
             limit: PAGE + 1,
+            ..RunPage::default()
         };
         let mut found = shared.desk.store()?.runs_page(&page)?;
         let more = found.len() > PAGE as usize;

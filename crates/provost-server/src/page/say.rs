@@ -18,7 +18,7 @@ use super::Person;
 use super::form::FormFields;
 use crate::app::App;
 use crate::problem::{Problem, ProblemKind};
-use crate::statements;
+use crate::statements::{self, SaidAt};
 
 /// `POST /runs/{run}/statements`.
 pub(crate) async fn post(
@@ -48,7 +48,7 @@ pub(crate) async fn post(
     if let (Some(map), Some(nonce)) = (body.as_object_mut(), nonce) {
         map.insert("nonce".to_owned(), Value::from(nonce));
     }
-    let heard = statements::say(&app, viewer, run, body).await?;
+    let heard = statements::say(&app, viewer, run, (SaidAt::Page, body)).await?;
     let word = if heard.taken { "taken" } else { "posted" };
     Ok(Redirect::to(&format!("{back}?said={word}")).into_response())
 }

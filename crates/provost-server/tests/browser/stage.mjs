@@ -18,6 +18,8 @@ const { PROVOST, WORLD } = process.env;
 
 function lines(process_) {
   let text = "";
+  let said = "";
+  process_.stderr.on("data", (bytes) => (said += bytes));
   const waiting = [];
   process_.stdout.on("data", (bytes) => {
     text += bytes;
@@ -30,14 +32,16 @@ function lines(process_) {
         if (found) done(found);
       };
       waiting.push(look);
-      process_.on("exit", (code) => failed(new Error(`ended with ${code}: ${text}`)));
+      process_.on("exit", (code) => failed(new Error(`ended with ${code}: ${text}${said}`)));
       look();
     });
 }
 
 export class Stage {
-  static async of(example, { patch = (text) => text } = {}) {
+  static async of(example, options = {}) {
+    const { patch = (text) => text, listen = "127.0.0.1:0", others = [], people } = options;
     const stage = new Stage();
+    Object.assign(stage, { listen, others });
     stage.dir = mkdtempSync(join(tmpdir(), "provost-pages-"));
     stage.place = join(stage.dir, example);
     cpSync(join(repository, "examples", example), stage.place, {
@@ -49,6 +53,8 @@ export class Stage {
     const config = join(stage.place, "provost.toml");
     const text = readFileSync(config, "utf8").replaceAll("http://127.0.0.1:4517", stage.pager);
     writeFileSync(config, patch(text));
+    const listed = join(stage.place, "policies/entities.json");
+    if (people) writeFileSync(listed, JSON.stringify(people));
     // Why: the copy names another pager than the lock does.
     rmSync(join(stage.place, "provost.lock"), { force: true });
     await stage.command("tools", "lock").catch(() => undefined);
@@ -67,7 +73,7 @@ export class Stage {
   }
 
   async serve() {
-    this.server = spawn(PROVOST, ["-C", this.place, "serve", "--listen", "127.0.0.1:0"]);
+    this.server = spawn(PROVOST, ["-C", this.place, "serve", "--listen", this.listen]);
     this.server.stderr.on("data", (bytes) => (this.said = `${this.said ?? ""}${bytes}`));
     [this.link] = await lines(this.server)(/http:\/\/\S+/);
     this.origin = new URL(this.link).origin;
@@ -95,7 +101,8 @@ export class Stage {
       dialog.dismiss();
     });
     page.on("request", (request) => {
-      if (!request.url().startsWith(this.origin)) page.wrong.push(`a request to ${request.url()}`);
+      const known = [this.origin, ...this.others];
+      if (!known.some((one) => request.url().startsWith(one))) page.wrong.push(`a request to ${request.url()}`);
     });
     return page;
   }

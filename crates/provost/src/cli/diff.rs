@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use provost_engine::engine::Record;
+use provost_engine::engine::{Engine, Record};
 use provost_engine::run::event::Event;
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
@@ -108,14 +108,32 @@ pub fn run(verb: &DiffArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let plans = revisions_of(&record);
     let (from, to) = chosen(&revisions, &plans, &record)?;
     let workspace = engine.workspace();
-    let diff = PlanDiff {
-        before: of_run(workspace, &record, &plans, from)?,
-        after: of_run(workspace, &record, &plans, to)?,
-        delta: revised(&record, from, to),
-        run: Some(record.run.state().head.run.clone()),
-        because: because(&record, to),
-    };
+    let diff = between(workspace, &record, &plans, (from, to))?;
     Ok(show(verb, workspace, &diff))
+}
+
+/// What changed from one revision of a run's plan to another, as JSON.
+pub fn of_revisions(engine: &Engine, run: &str, [from, to]: [u32; 2]) -> Result<Value, Failure> {
+    let record = engine.read(run)?;
+    let plans = revisions_of(&record);
+    let workspace = engine.workspace();
+    let diff = between(workspace, &record, &plans, (from, to))?;
+    Ok(PlanGrowth::of(workspace, &diff).to_json(&diff))
+}
+
+fn between(
+    workspace: &Workspace,
+    record: &Record,
+    plans: &Revisions,
+    (from, to): (u32, u32),
+) -> Result<PlanDiff, Failure> {
+    Ok(PlanDiff {
+        before: of_run(workspace, record, plans, from)?,
+        after: of_run(workspace, record, plans, to)?,
+        delta: revised(record, from, to),
+        run: Some(record.run.state().head.run.clone()),
+        because: because(record, to),
+    })
 }
 
 /// The revisions that were typed.
@@ -209,20 +227,33 @@ pub fn worst_case(workspace: &Workspace, state: &State, plan: Plan) -> WorstCase
     check_plan(draft, &terms, &RevisionBase::default()).worst
 }
 
-fn show(verb: &DiffArgs, workspace: &Workspace, diff: &PlanDiff) -> Exit {
-    let PlanDiff {
-        before,
-        after,
-        delta,
-        run,
-        because,
-    } = diff;
-    let checkups = (before.checkup(workspace), after.checkup(workspace));
-    let reaches = (Reach::of(&checkups.0), Reach::of(&checkups.1));
-    let growth = ReachDiff::between(&reaches.0, &reaches.1);
-    let change = CountDelta::between(&before.plan.plan().value, &after.plan.plan().value);
-    let lines = (reaches.0.line(), reaches.1.line());
-    if verb.json {
+/// How much further the later of two plans reaches.
+struct PlanGrowth {
+    lines: (String, String),
+    growth: ReachDiff,
+    change: CountDelta,
+}
+
+impl PlanGrowth {
+    fn of(workspace: &Workspace, diff: &PlanDiff) -> Self {
+        let (before, after) = (&diff.before, &diff.after);
+        let from = Reach::of(&before.checkup(workspace));
+        let to = Reach::of(&after.checkup(workspace));
+        Self {
+            lines: (from.line(), to.line()),
+            growth: ReachDiff::between(&from, &to),
+            change: CountDelta::between(&before.plan.plan().value, &after.plan.plan().value),
+        }
+    }
+
+    fn to_json(&self, diff: &PlanDiff) -> Value {
+        let PlanDiff {
+            before,
+            after,
+            delta,
+            run,
+            ..
+        } = diff;
         let mut map = Map::new();
         let mut put = |key: &str, value: Value| map.insert(key.to_owned(), value);
         put("schema", json!("provost/diff/v1"));
@@ -232,29 +263,36 @@ fn show(verb: &DiffArgs, workspace: &Workspace, diff: &PlanDiff) -> Exit {
         put("from", json!(before.plan.record().revision));
         put("to", json!(after.plan.record().revision));
         put("names", json!([before.name, after.name]));
-        put("line", json!({ "from": lines.0, "to": lines.1 }));
-        put("reach", json!(growth));
+        put("line", json!({ "from": self.lines.0, "to": self.lines.1 }));
+        put("reach", json!(self.growth));
         put(
             "approvals",
             json!({ "retained": delta.retain, "replaced": delta.replace,
                     "cleared": delta.clear }),
         );
-        map.extend(change.to_json());
-        output::json(&Value::Object(map));
+        map.extend(self.change.to_json());
+        Value::Object(map)
+    }
+}
+
+fn show(verb: &DiffArgs, workspace: &Workspace, diff: &PlanDiff) -> Exit {
+    let grown = PlanGrowth::of(workspace, diff);
+    if verb.json {
+        output::json(&grown.to_json(diff));
         return Exit::Done;
     }
     let mut page = Page::new();
-    page.strong(&format!("{} to {}", before.name, after.name));
-    if let Some(because) = because {
+    page.strong(&format!("{} to {}", diff.before.name, diff.after.name));
+    if let Some(because) = &diff.because {
         page.text(&format!(": {because}"));
     }
     page.end();
-    if !growth.is_empty() {
-        delta::reaches(&mut page, &lines.0, &lines.1, output::width());
+    if !grown.growth.is_empty() {
+        delta::reaches(&mut page, &grown.lines.0, &grown.lines.1, output::width());
     }
-    delta::growth(&mut page, &growth);
-    delta::approvals(&mut page, delta);
-    delta::change(&mut page, &change);
+    delta::growth(&mut page, &grown.growth);
+    delta::approvals(&mut page, &diff.delta);
+    delta::change(&mut page, &grown.change);
     output::data(&page.finish());
     Exit::Done
 }

@@ -19,11 +19,17 @@ pub struct InviteArgs {
     /// person, as listed in policies/entities.json
     #[arg(value_name = "NAME")]
     name: String,
+    /// forget which account of the login provider is theirs: the next that bears their name is
+    #[arg(long)]
+    new_account: bool,
 }
 
 /// Does it.
 pub fn run(verb: &InviteArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let database = of_team(place, &verb.name)?;
+    if verb.new_account {
+        database.forget_account(&verb.name)?;
+    }
     let url = database.meta(ADDRESS_KEY)?.ok_or_else(|| {
         Failure::usage("no server has run in this workspace, so there is no address to invite to")
             .hint("start it: `provost serve`")

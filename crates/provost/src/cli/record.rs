@@ -25,7 +25,7 @@ pub struct RecordArgs {
 
 /// Does it.
 pub fn run(verb: &RecordArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    let envelope = StatementEnvelope::read(&text(&verb.file)?).map_err(|error| {
+    let envelope = StatementEnvelope::read_given(&text(&verb.file)?).map_err(|error| {
         Failure::usage(format!("`{}`: {error}", verb.file.display()))
             .hint("`provost approve CARD.json -o FILE` writes a statement")
     })?;

@@ -1,6 +1,6 @@
 //! `serve`: the workspace over HTTP, for people in a browser and for programs.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use clap::Args;
@@ -8,7 +8,7 @@ use provost_engine::engine::EngineError;
 use provost_engine::work::WorkOptions;
 use provost_server::{Lent, ServeError, ServeOptions, Server};
 
-use super::check;
+use super::{check, diff};
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
@@ -20,6 +20,9 @@ use crate::workspace_path::WorkspacePath;
 const HALTING: &str = "halting: nothing further begins, calls in flight settle; the next signal \
                        ends at once";
 
+/// Where is listened unless somebody says otherwise.
+const PORT: u16 = 4520;
+
 /// Arguments of `serve`.
 #[derive(Clone, Debug, Args)]
 #[command(
@@ -28,10 +31,12 @@ const HALTING: &str = "halting: nothing further begins, calls in flight settle; 
                   second ends at once."
 )]
 pub struct ServeArgs {
-    /// listen at this address; port 0 takes a free port
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:4520")]
-    listen: SocketAddr,
-    /// address that people use, with a server that speaks TLS in front
+    /// listen at this address; port 0 takes a free port [default: `listen` of `[server]`, else
+    /// 127.0.0.1:4520]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// address that people use, with a server that speaks TLS in front [default: `url` of
+    /// `[server]`]
     #[arg(long, value_name = "URL")]
     url: Option<String>,
     /// number of runs at once
@@ -47,9 +52,11 @@ pub struct ServeArgs {
 pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let engine = Arc::new(place.to_drive()?);
     let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), verb.json);
+    let settings = engine.workspace().server();
+    let local = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let options = ServeOptions {
-        listen: verb.listen,
-        url: verb.url,
+        listen: verb.listen.or(settings.listen).unwrap_or(local),
+        url: verb.url.or_else(|| settings.url.clone()),
         working: WorkOptions {
             until_idle: false,
             schedules: true,
@@ -99,6 +106,9 @@ fn lent(place: &WorkspacePath) -> Lent {
             anstream::adapter::strip_str(&drawn).to_string()
         }),
         run: Box::new(move |state| run_screen::to_json(state, &place)),
+        diff: Box::new(|engine, run, revisions| {
+            diff::of_revisions(engine, run, revisions).map_err(|why| why.message().to_owned())
+        }),
         findings: Box::new(|judged| check::to_json(judged, judged.plan.is_some())),
     }
 }

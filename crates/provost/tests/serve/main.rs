@@ -8,6 +8,8 @@
 
 mod doors;
 mod kill;
+mod oidc;
+mod provider;
 mod roles;
 mod served;
 mod stream;

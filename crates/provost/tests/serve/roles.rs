@@ -34,6 +34,7 @@ fn rows() -> Vec<Row> {
         ("POST /v1/checks", json!({ "plan": "{}" }), listed),
         ("GET /v1/runs/{run}", none(), seen),
         ("GET /v1/runs/{run}/plan", none(), seen),
+        ("GET /v1/runs/{run}/diff?from=1&to=1", none(), values),
         ("GET /v1/runs/{run}/steps/{step}", none(), seen),
         ("GET /v1/runs/{run}/trace", none(), values),
         ("GET /v1/runs/{run}/why", none(), values),
@@ -47,6 +48,14 @@ fn rows() -> Vec<Row> {
         ),
         ("GET /v1/workspace", none(), listed),
         ("GET /v1/tools", none(), listed),
+        ("GET /v1/playbooks", none(), listed),
+        ("GET /v1/evidence/{evidence}?run={run}", none(), values),
+        ("GET /v1/tokens", none(), listed),
+        (
+            "DELETE /v1/tokens/{name}",
+            none(),
+            [401, 403, 404, 404, 403],
+        ),
         ("GET /v1/stops", none(), listed),
         (
             "PUT /v1/stops/{scope}/{name}",
@@ -76,8 +85,13 @@ fn every_route_lets_in_whom_it_should() {
     let server = Served::of(&place);
     let run = server.begin(&ada, &note("a"));
     let card = server.card(&ada, &run);
+    let events = server.get(&ada, &format!("/v1/runs/{run}/events?limit=200"));
+    let events = events.is(200).json().to_string();
+    let evidence = events.split("\"evidence\":\"").nth(1).unwrap();
+    let evidence = evidence.split('"').next().unwrap();
     let fill = |text: &str| {
-        text.replace("{run}", &run)
+        text.replace("{evidence}", evidence)
+            .replace("{run}", &run)
             .replace("{step}", "note")
             .replace("{digest}", &card)
             .replace("{scope}", "principal")
@@ -124,6 +138,13 @@ fn no_route_is_without_a_row() {
     let routes: BTreeSet<String> = described(DOCUMENT).into_iter().map(|row| row.0).collect();
     let rows = rows();
     let asked = rows.iter().map(|(route, ..)| *route).chain(ELSEWHERE);
-    let asked: BTreeSet<String> = asked.map(str::to_owned).collect();
+    let path = |route: &str| {
+        route
+            .split('?')
+            .next()
+            .unwrap()
+            .replace("{evidence}", "{digest}")
+    };
+    let asked: BTreeSet<String> = asked.map(path).collect();
     assert_eq!(routes, asked);
 }

@@ -30,6 +30,8 @@ pub struct Served {
 pub struct Answer {
     pub status: u16,
     pub heads: BTreeMap<String, String>,
+    /// Each cookie that it sets.
+    pub cookies: Vec<String>,
     pub body: String,
 }
 
@@ -198,6 +200,9 @@ fn read(text: &str) -> Answer {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
+    let cookies = head.lines().filter_map(|line| line.split_once(": "));
+    let cookies = cookies.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie"));
+    let cookies = cookies.map(|(_, value)| value.to_owned()).collect();
     let chunked = heads
         .get("transfer-encoding")
         .is_some_and(|how| how == "chunked");
@@ -211,6 +216,7 @@ fn read(text: &str) -> Answer {
             body.to_owned()
         },
         heads,
+        cookies,
     }
 }
 

@@ -189,32 +189,152 @@ fn a_decision_is_the_same_event_through_every_door() {
             .iter()
             .find(|one| one["kind"] == "ApprovalGiven")
             .unwrap();
+        let via = given["payload"]["said"]["via"].clone();
         let mut given = given["payload"].clone();
         for moment in ["card", "valid_until", "said"] {
             given.as_object_mut().unwrap().remove(moment);
         }
-        (kinds, given)
+        ((kinds, given), via)
     };
-    let by_program = decided("a", &|run, card| {
+    let (by_program, via) = decided("a", &|run, card| {
         let approve = json!({ "kind": "approve", "card": card });
         server
             .ask(&bo, &format!("POST /v1/runs/{run}/statements"), &approve)
             .is(200);
     });
-    let by_terminal = decided("b", &|run, card| {
+    let (by_terminal, untold) = decided("b", &|run, card| {
         place.edit("provost.toml", "user = \"ada\"", "user = \"bo\"");
         let card = card.trim_start_matches("sha256:");
         place.run(&["approve", &format!("{run}@{card}"), "--record"]);
         place.edit("provost.toml", "user = \"bo\"", "user = \"ada\"");
     });
     assert_eq!(by_program, by_terminal);
+    assert_eq!(via["door"], "api");
+    assert_eq!(via["login"], "token bo");
+    assert!(via["since"].as_i64().unwrap() > 0, "{via}");
+    assert_eq!(untold, Value::Null, "the terminal is no server");
+    let link = place.run(&["invite", "bo"]).exits(0).raw_stdout;
+    let signed_in = server.sign_in(Served::code(&link)).is(303);
+    let cookie = signed_in.heads["set-cookie"]
+        .split(';')
+        .next()
+        .unwrap()
+        .to_owned();
+    let (by_page, via) = decided("d", &|run, card| {
+        let form = format!("kind=approve&card={card}");
+        let heads = [
+            ("Host", server.host.as_str()),
+            ("Cookie", cookie.as_str()),
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Content-Type", "application/x-www-form-urlencoded"),
+        ];
+        let line = format!("POST /runs/{run}/statements");
+        server.send(&line, &heads, &form).is(303);
+    });
+    assert_eq!(by_page, by_terminal);
+    assert_eq!(
+        (&via["door"], &via["login"]),
+        (&json!("page"), &json!("link"))
+    );
+    // Nobody says of themselves how they came.
+    let run = server.begin(&ada, &note("e"));
+    let card = server.card(&ada, &run);
+    let forged = json!({ "kind": "approve", "card": card, "via": { "door": "page" } });
+    let line = format!("POST /v1/runs/{run}/statements");
+    server.ask(&bo, &line, &forged).is(422);
     // The control: a yes of somebody else is another event.
     let chi = token(&place, "chi", "chi", &[]);
-    let by_other = decided("c", &|run, card| {
+    let (by_other, _) = decided("c", &|run, card| {
         let approve = json!({ "kind": "approve", "card": card });
         server
             .ask(&chi, &format!("POST /v1/runs/{run}/statements"), &approve)
             .is(200);
     });
     assert_ne!(by_program, by_other);
+}
+
+#[test]
+fn what_stands_behind_a_run_is_asked_for_by_programs() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &[]);
+    let bo = token(&place, "bo", "bo", &[]);
+    let run = server.begin(&ada, &note("a"));
+    server.card(&ada, &run);
+    let get = |path: &str| server.get(&ada, path);
+    let runs = |query: &str| {
+        let all = get(&format!("/v1/runs?{query}")).is(200).json();
+        all["runs"].as_array().unwrap().len()
+    };
+    assert_eq!(runs("planner=playbook"), 1);
+    assert_eq!(runs("playbook=filed"), 1);
+    assert_eq!((runs("playbook=count"), runs("planner=model")), (0, 0));
+    get("/v1/runs?planner=nobody").is(422);
+    let plan = get(&format!("/v1/runs/{run}/plan")).is(200).json();
+    let first = get(&format!("/v1/runs/{run}/plan?revision=1"))
+        .is(200)
+        .json();
+    assert_eq!(plan, first);
+    get(&format!("/v1/runs/{run}/plan?revision=2")).is(404);
+    get(&format!("/v1/runs/{run}/diff?from=1&to=2")).is(404);
+    get(&format!("/v1/runs/{run}/diff?from=1")).is(422);
+    let playbooks = get("/v1/playbooks").is(200).json();
+    let filed = playbooks["playbooks"].as_array().unwrap().iter();
+    let filed = filed.clone().find(|one| one["name"] == "filed").unwrap();
+    assert_eq!(filed["params"], json!(["customer", "name"]));
+    // Evidence: a file that no browser shows, of a run that cites it.
+    let events = get(&format!("/v1/runs/{run}/events?limit=200"))
+        .is(200)
+        .json();
+    let events = events["events"].as_array().unwrap();
+    let ended = events
+        .iter()
+        .find(|one| one["kind"] == "AttemptEnded")
+        .unwrap();
+    let digest = ended["payload"]["evidence"].as_str().unwrap();
+    let bytes = get(&format!("/v1/evidence/{digest}?run={run}")).is(200);
+    assert!(bytes.body.contains("total"), "{bytes:?}");
+    assert_eq!(bytes.heads["content-type"], "application/octet-stream");
+    assert!(bytes.heads["content-disposition"].starts_with("attachment"));
+    assert!(bytes.heads["content-security-policy"].contains("sandbox"));
+    let other = server.begin(&ada, "Ask whose orders count");
+    server.until(&ada, &other, "waiting_answer");
+    get(&format!("/v1/evidence/{digest}?run={other}")).is(403);
+    get(&format!("/v1/evidence/{digest}")).is(422);
+    // Tokens: one's own, and nobody else's.
+    let mine = get("/v1/tokens").is(200).json();
+    assert_eq!(mine["tokens"].as_array().unwrap().len(), 1);
+    assert_eq!(mine["tokens"][0]["this"], true);
+    server
+        .ask(&bo, "DELETE /v1/tokens/ada", &Value::Null)
+        .is(404);
+    server
+        .ask(&ada, "DELETE /v1/tokens/ada", &Value::Null)
+        .is(200);
+    get("/v1/me").is(401);
+}
+
+#[test]
+fn a_token_says_so_much_in_a_minute() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &[]);
+    let bo = token(&place, "bo", "bo", &[]);
+    let run = server.begin(&ada, &note("a"));
+    let line = format!("POST /v1/runs/{run}/statements");
+    let nonsense = json!({ "kind": "nonsense" });
+    let statuses = |token: &str, times| -> Vec<u16> {
+        let ask = |_| server.ask(token, &line, &nonsense).status;
+        (0..times).map(ask).collect()
+    };
+    assert_eq!(statuses(&ada, 62), [vec![422; 60], vec![429; 2]].concat());
+    let late = server.ask(&ada, &line, &nonsense).is(429);
+    let wait: u64 = late.heads["retry-after"].parse().unwrap();
+    assert!((1..=61).contains(&wait), "{wait}");
+    assert_eq!(statuses(&bo, 1), [422], "others have a count of their own");
+    server.get(&ada, "/v1/me").is(200);
+    let wanted = json!({ "goal": "nobody plans for this" });
+    let begun = (0..31).map(|_| server.ask(&bo, "POST /v1/runs", &wanted).status);
+    let begun: Vec<u16> = begun.collect();
+    assert_eq!(begun, [vec![422; 30], vec![429]].concat());
 }

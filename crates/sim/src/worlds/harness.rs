@@ -382,6 +382,7 @@ impl<'r> Harness<'r> {
             signature: None,
             rights: None,
             operation: None,
+            via: None,
         });
         Input::Statement {
             by,

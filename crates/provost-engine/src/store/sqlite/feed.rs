@@ -44,6 +44,10 @@ pub struct RunPage {
     pub until_ms: Option<i64>,
     /// Only runs that act for this principal.
     pub principal: Option<Principal>,
+    /// Only runs that began with this kind of planner, as its first event calls it.
+    pub planner: Option<String>,
+    /// Only runs that began with the playbook of this name.
+    pub playbook: Option<String>,
     /// At most so many.
     pub limit: u32,
 }
@@ -161,8 +165,20 @@ fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i
             PrincipalKind::User => "user",
             PrincipalKind::Agent => "agent",
         };
-        only(&begun_for("id"), principal.id.clone().into());
-        only(&begun_for("kind"), kind.to_owned().into());
+        only(&begun_with("principal.id"), principal.id.clone().into());
+        only(&begun_with("principal.kind"), kind.to_owned().into());
+    }
+    if let Some(kind) = &page.planner {
+        only(&begun_with("planner.kind"), kind.clone().into());
+    }
+    if let Some(name) = &page.playbook {
+        let is_playbook = format!(
+            "{} AND {}",
+            begun_with("planner.kind"),
+            begun_with("planner.name")
+        );
+        let is_playbook = is_playbook.replacen('?', "'playbook'", 1);
+        only(&is_playbook, name.clone().into());
     }
     if !page.statuses.is_empty() {
         let marks = vec!["?"; page.statuses.len()].join(", ");
@@ -178,10 +194,10 @@ fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i
     rows.collect()
 }
 
-/// A condition on whom a run acts for, as its first event tells.
-fn begun_for(field: &str) -> String {
+/// A condition on what a run began with, as its first event tells.
+fn begun_with(field: &str) -> String {
     format!(
-        "(SELECT json_extract(payload, '$.principal.{field}') FROM events \
+        "(SELECT json_extract(payload, '$.{field}') FROM events \
          WHERE events.run = runs.n AND seq = 1) = ?"
     )
 }

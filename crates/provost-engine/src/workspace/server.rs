@@ -1,0 +1,180 @@
+//! `[server]`: where the workspace is served, under which name, and how people sign in.
+//!
+//! Owns reading the table. Listens at nothing and asks no provider. INVARIANT: a login provider is
+//! reached by https, or is on this machine itself.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use provost_plan::diagnostic::Diagnostic;
+use provost_plan::node::{Fields, Node};
+use provost_plan::source::Spanned;
+use provost_wire::SecretName;
+use provost_wire::http::{BaseUrl, Proxy};
+
+use super::config::bad;
+use super::notify::{is_in_clear, split};
+use crate::limits::{SESSION_MAX, SESSION_MIN};
+
+/// What `[server]` says; what it leaves out is for the server to choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// Where is listened.
+    pub listen: Option<SocketAddr>,
+    /// The one address that people use.
+    pub url: Option<String>,
+    /// The proxies whose word on the address of a client is taken.
+    pub proxies: Vec<IpAddr>,
+    /// How long a session lasts.
+    pub session_lasts: Option<Duration>,
+    /// How long a session lasts without a request.
+    pub session_idle: Option<Duration>,
+    /// The provider with whom people sign in.
+    pub login: Option<OidcSettings>,
+}
+
+/// An OpenID provider, and who the workspace is to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OidcSettings {
+    /// The issuer, as its tokens name it.
+    pub issuer: String,
+    /// The client that the workspace is registered as.
+    pub client: String,
+    /// The secret of the client.
+    pub secret: SecretName,
+    /// The claim that is a person's name in `entities.json`.
+    pub name: String,
+    private: bool,
+    proxy: Option<Arc<Proxy>>,
+}
+
+impl OidcSettings {
+    /// How an address of the provider is reached: its host, and the path there.
+    ///
+    /// # Errors
+    /// Why it is not to be asked.
+    pub fn way_to(&self, url: &str) -> Result<(BaseUrl, String), String> {
+        let (host, path) = split(url);
+        let base = BaseUrl::parse(host).map_err(|error| error.to_string())?;
+        if path.contains(['?', '#']) {
+            return Err(format!("`{url}` contains a query or a fragment"));
+        }
+        if is_in_clear(&base, url) {
+            return Err(format!("`{url}` is not `https`"));
+        }
+        let base = base.with_private(self.private).through(self.proxy.clone());
+        Ok((base, path.to_owned()))
+    }
+}
+
+/// Reads the table.
+pub(super) fn read(
+    node: Option<&Node>,
+    proxy: Option<&Arc<Proxy>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> ServerSettings {
+    let fields = node.and_then(|node| Fields::new("`[server]`", node, diagnostics));
+    let Some(mut fields) = fields else {
+        return ServerSettings::default();
+    };
+    let listen = fields.text("listen");
+    let url = fields.text("url");
+    let proxies = fields.texts("proxies");
+    let session = fields.node("session");
+    let login = fields.node("login");
+    fields.later(
+        "tls",
+        "put a server that speaks TLS in front, and name it in `proxies`",
+    );
+    fields.finish();
+    let what = "`listen` is an address with a port, such as `127.0.0.1:4520`";
+    let listen = listen.and_then(|text| parsed(&text, what, diagnostics));
+    let what = "`proxies` lists addresses such as `127.0.0.1`";
+    let proxies = proxies
+        .iter()
+        .filter_map(|text| parsed(text, what, diagnostics))
+        .collect();
+    let (session_lasts, session_idle) =
+        session.map_or((None, None), |node| read_session(node, diagnostics));
+    ServerSettings {
+        listen,
+        url: url.map(|url| url.value),
+        proxies,
+        session_lasts,
+        session_idle,
+        login: login.and_then(|node| read_login(node, proxy, diagnostics)),
+    }
+}
+
+fn parsed<T: FromStr>(
+    text: &Spanned<String>,
+    what: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<T> {
+    let read = text.value.parse().ok();
+    if read.is_none() {
+        bad(diagnostics, text.span, what);
+    }
+    read
+}
+
+fn read_session(
+    node: &Node,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (Option<Duration>, Option<Duration>) {
+    let Some(mut fields) = Fields::new("`session`", node, diagnostics) else {
+        return (None, None);
+    };
+    let lasts = fields.duration("lasts");
+    let idle = fields.duration("idle");
+    for (name, length) in [("lasts", &lasts), ("idle", &idle)] {
+        if let Some(length) = length
+            && !(SESSION_MIN..=SESSION_MAX).contains(&length.value)
+        {
+            let message = format!("`{name}` is from one minute to 30 days");
+            bad(fields.diagnostics(), length.span, message);
+        }
+    }
+    fields.finish();
+    (lasts.map(|one| one.value), idle.map(|one| one.value))
+}
+
+fn read_login(
+    node: &Node,
+    proxy: Option<&Arc<Proxy>>,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<OidcSettings> {
+    let mut fields = Fields::new("`[server.login]`", node, diagnostics)?;
+    let kind = fields.required_text("kind");
+    let issuer = fields.required_text("issuer");
+    let client = fields.required_text("client");
+    let secret = fields.required_text("secret");
+    let name = fields.required_text("name");
+    let private = fields.boolean("private").unwrap_or(false);
+    fields.finish();
+    if let Some(kind) = kind.filter(|kind| kind.value != "oidc") {
+        bad(diagnostics, kind.span, "`kind` of a login is `oidc`");
+    }
+    let (issuer, client, secret, name) = (issuer?, client?, secret?, name?);
+    for text in [&client, &name] {
+        if text.value.trim().is_empty() {
+            bad(diagnostics, text.span, "`client` and `name` are not empty");
+        }
+    }
+    let secret = SecretName::parse(&secret.value)
+        .map_err(|error| bad(diagnostics, secret.span, error.to_string()));
+    let settings = OidcSettings {
+        issuer: issuer.value,
+        client: client.value,
+        secret: secret.ok()?,
+        name: name.value,
+        private,
+        proxy: proxy.cloned(),
+    };
+    if let Err(why) = settings.way_to(&settings.issuer) {
+        bad(diagnostics, issuer.span, format!("`issuer`: {why}"));
+    }
+    Some(settings)
+}
