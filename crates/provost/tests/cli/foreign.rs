@@ -179,3 +179,43 @@ fn first_drafts_compile_or_miss_a_guard_that_the_finding_names() {
     }
     assert_eq!(count, 20);
 }
+
+/// The plan that a text comes to over `examples/triage`.
+fn converted(name: &str, text: &str) -> String {
+    let place = tempfile::tempdir().unwrap();
+    let file = place.path().join(name);
+    std::fs::write(&file, text).unwrap();
+    let found = convert(&file, "examples/triage").unwrap();
+    found["plan"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn what_calls_nothing_keeps_its_place_in_the_order() {
+    for kind in [r#""Wait","Seconds":30"#, r#""Pass""#] {
+        let plan = converted(
+            "states.json",
+            &format!(
+                r#"{{"StartAt":"A","States":{{"A":{{"Type":"Task","Resource":"tracker.start_export",
+                "Parameters":{{"project":"OPS"}},"Next":"W"}},"W":{{"Type":{kind},"Next":"B"}},
+                "B":{{"Type":"Task","Resource":"tracker.export","Parameters":{{"id":"1"}},"End":true}}}}}}"#
+            ),
+        );
+        let second = plan.split("  - id: ").find(|part| part.starts_with("b\n"));
+        assert!(second.unwrap().contains("needs: [a]"), "{plan}");
+        assert_eq!(
+            plan.contains("`W` waits for a time"),
+            kind.contains("Wait"),
+            "{plan}"
+        );
+    }
+}
+
+#[test]
+fn what_refers_to_a_call_of_nobody_reads_no_other_result() {
+    let text = "#E1 = tracker.start_export[{\"project\": \"OPS\"}]\n\
+                #E2 = LLM[which id is in #E1?]\n\
+                #E3 = tracker.export[{\"id\": \"#E2\"}]\n";
+    let plan = converted("rewoo.txt", text);
+    let last = plan.split("  - id: ").find(|part| part.starts_with("e3\n"));
+    assert!(last.unwrap().contains("steps.e2.output"), "{plan}");
+}
