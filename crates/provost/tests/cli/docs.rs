@@ -13,7 +13,7 @@ use blocks::Block;
 use shell::{Done, Shell};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 21] = [
+const PAGES: [&str; 22] = [
     "README.md",
     "docs/concepts/business-rules.md",
     "docs/concepts/granularity.md",
@@ -25,6 +25,7 @@ const PAGES: [&str; 21] = [
     "docs/concepts/words.md",
     "docs/guides/agents.md",
     "docs/guides/approvals.md",
+    "docs/guides/editor.md",
     "docs/guides/embedding.md",
     "docs/guides/evaluate.md",
     "docs/guides/first-run.md",
