@@ -34,7 +34,7 @@ impl LspClient {
             published: VecDeque::new(),
             last: 0,
         };
-        let made = client.ask("initialize", json!({ "capabilities": {} }));
+        let made = client.ask("initialize", &json!({ "capabilities": {} }));
         assert_eq!(made["capabilities"]["hoverProvider"], true);
         client
     }
@@ -61,7 +61,7 @@ impl LspClient {
         serde_json::from_slice(&bytes).unwrap()
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn ask(&mut self, method: &str, params: &Value) -> Value {
         self.last += 1;
         let id = self.last;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -102,11 +102,11 @@ impl LspClient {
         let document = json!({ "uri": self.uri });
         let range = json!({ "start": at, "end": at });
         let params = json!({ "textDocument": document, "position": at, "range": range });
-        self.ask(&format!("textDocument/{method}"), params)
+        self.ask(&format!("textDocument/{method}"), &params)
     }
 
     fn ends(mut self) {
-        assert_eq!(self.ask("shutdown", Value::Null), Value::Null);
+        assert_eq!(self.ask("shutdown", &Value::Null), Value::Null);
         self.send(&json!({ "jsonrpc": "2.0", "method": "exit" }));
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
@@ -360,7 +360,7 @@ fn findings_are_those_of_the_check() {
 fn what_it_does_not_know_is_answered() {
     let place = Workplace::new();
     let mut editor = LspClient::new(&place, "playbooks/note.yaml");
-    let answer = editor.ask("textDocument/foldingRange", json!({}));
+    let answer = editor.ask("textDocument/foldingRange", &json!({}));
     assert_eq!(answer["code"], -32601);
     editor.send(&json!({ "jsonrpc": "2.0", "method": "$/setTrace", "params": {} }));
     editor.send(&Value::Null);
@@ -373,7 +373,7 @@ fn what_it_does_not_know_is_answered() {
     editor.says("textDocument/didOpen", &text);
     let position = json!({ "line": 99_999, "character": 99_999 });
     let params = json!({ "textDocument": { "uri": editor.uri }, "position": position });
-    assert_eq!(editor.ask("textDocument/hover", params), Value::Null);
+    assert_eq!(editor.ask("textDocument/hover", &params), Value::Null);
     editor.ends();
 
     let mut child = place.spawn(&["lsp"]);
