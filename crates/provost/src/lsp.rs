@@ -58,12 +58,18 @@ pub fn serve(place: &WorkspacePath) -> Result<Exit, Failure> {
     };
     let mut input = io::stdin().lock();
     while let Some(message) = read(&mut input).map_err(broken)? {
-        if message["method"] == "exit" {
+        if text_at(&message, "/method") == "exit" {
             break;
         }
         server.hear(&message).map_err(broken)?;
     }
     Ok(Exit::Done)
+}
+
+/// The text behind a pointer; empty if there is none.
+fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or_default()
 }
 
 fn opened(place: &WorkspacePath) -> Result<Workspace, String> {
@@ -116,11 +122,10 @@ impl<W: Write> Server<'_, W> {
     fn hear(&mut self, message: &Value) -> io::Result<()> {
         let method = message["method"].as_str().unwrap_or_default();
         let params = &message["params"];
-        let uri = params["textDocument"]["uri"].as_str().unwrap_or_default();
+        let uri = text_at(params, "/textDocument/uri");
         match method {
             "textDocument/didOpen" => {
-                let text = params["textDocument"]["text"].as_str().unwrap_or_default();
-                return self.checked(uri, text);
+                return self.checked(uri, text_at(params, "/textDocument/text"));
             }
             "textDocument/didChange" => {
                 let last = params["contentChanges"]
@@ -266,7 +271,10 @@ impl<W: Write> Server<'_, W> {
         let before = line
             .get(..line.len().saturating_sub(byte - start))
             .unwrap_or_default();
-        let item = |label: &str, kind: u8, detail: &str| json!({ "label": label, "kind": kind, "detail": detail });
+        let item = |label: &str, kind: u8, detail: &str| {
+            let label = label.to_owned();
+            json!({ "label": label, "kind": kind, "detail": detail })
+        };
         let steps = words::steps(&open.text);
         let key = before.trim_end();
         if key.ends_with("tool:") {

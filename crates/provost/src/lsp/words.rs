@@ -67,8 +67,8 @@ fn value_of<'t>(line: &'t str, key: &str) -> Option<(&'t str, usize)> {
 
 /// The step that a byte stands in.
 pub fn step_at(text: &str, byte: usize) -> Option<StepText> {
-    let before = steps(text).into_iter().filter(|step| step.start <= byte);
-    before.last()
+    let mut before = steps(text).into_iter().rev();
+    before.find(|step| step.start <= byte)
 }
 
 /// The step that a name means: `steps.ID.…`, or the id itself.

@@ -1,7 +1,7 @@
 //! The pages for people: what stands in a block is run, parsed or says why not.
 //!
 //! Commands are typed in order, as printed, in one folder a page that holds the examples. `RUN` and
-//! `RUN@DIGEST` are the newest run and its card. A block of `console` also compares what is printed.
+//! `RUN@DIGEST` are the newest run and its card. `console` also compares what is printed.
 //! `<!-- run … -->` is for the test alone: what a reader has at this place already.
 
 mod blocks;
