@@ -32,6 +32,7 @@ mod inbox;
 mod init;
 mod invite;
 mod key;
+mod lsp;
 mod mcp;
 mod pause;
 mod plan;
@@ -96,6 +97,8 @@ enum Verb {
     Show(show::ShowArgs),
     /// compare two revisions of a run's plan, or two plan files
     Diff(diff::DiffArgs),
+    /// serve an editor: findings, hover and completion
+    Lsp(lsp::LspArgs),
     /// execute a plan file or a saved plan
     Apply(apply::ApplyArgs),
     /// approve a waiting step or plan
@@ -242,6 +245,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Invite(verb) => invite::run(&verb, &place),
         Verb::Token(verb) => token::run(&verb, &place),
         Verb::Mcp(verb) => mcp::run(verb, &place),
+        Verb::Lsp(verb) => lsp::run(&verb, &place),
         Verb::Stats(verb) => stats::run(verb, &place),
         Verb::Eval(verb) => eval::run(&verb, &place),
         Verb::Case(verb) => case::run(&verb, &place),

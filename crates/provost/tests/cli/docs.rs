@@ -1,7 +1,7 @@
 //! The pages for people: what stands in a block is run, parsed or says why not.
 //!
 //! Commands are typed in order, as printed, in one folder a page that holds the examples. `RUN` and
-//! `RUN@DIGEST` are the newest run and its card. A block of `console` also compares what is printed.
+//! `RUN@DIGEST` are the newest run and its card. `console` also compares what is printed.
 //! `<!-- run … -->` is for the test alone: what a reader has at this place already.
 
 mod blocks;
@@ -13,7 +13,7 @@ use blocks::Block;
 use shell::{Done, Shell};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 21] = [
+const PAGES: [&str; 22] = [
     "README.md",
     "docs/concepts/business-rules.md",
     "docs/concepts/granularity.md",
@@ -25,6 +25,7 @@ const PAGES: [&str; 21] = [
     "docs/concepts/words.md",
     "docs/guides/agents.md",
     "docs/guides/approvals.md",
+    "docs/guides/editor.md",
     "docs/guides/embedding.md",
     "docs/guides/evaluate.md",
     "docs/guides/first-run.md",

@@ -219,3 +219,25 @@ fn what_refers_to_a_call_of_nobody_reads_no_other_result() {
     let last = plan.split("  - id: ").find(|part| part.starts_with("e3\n"));
     assert!(last.unwrap().contains("steps.e2.output"), "{plan}");
 }
+
+/// The plan goes to stdout, and what is left to do to stderr.
+#[test]
+fn what_was_read_and_what_is_open_is_summed_up() {
+    let place = super::workplace::Workplace::new();
+    let steps = "steps:\n  - { step_id: one, tool: shop.orders, inputs: { customer: ada } }\n";
+    place.write("foreign.yaml", steps);
+    let ran = place.run(&["check", "foreign.yaml", "--convert"]).exits(0);
+    assert!(ran.stdout.starts_with("schema: provost/plan/v1\n"), "{ran}");
+    assert!(ran.stderr.contains("1 step\nnothing is open\n"), "{ran}");
+    place.write("foreign.yaml", steps.replace("shop.orders", "chat.post"));
+    let ran = place.run(&["check", "foreign.yaml", "--convert"]).exits(1);
+    assert!(ran.stderr.contains("1 part to settle"), "{ran}");
+    assert!(
+        ran.stderr.contains("one: no tool is called `chat.post`"),
+        "{ran}"
+    );
+    let next = "next: provost check foreign.yaml --convert > plan.yaml";
+    assert!(ran.stderr.contains(next), "{ran}");
+    // A person pipes the plan, and reads the rest.
+    assert!(!ran.stdout.contains("to settle"), "{ran}");
+}

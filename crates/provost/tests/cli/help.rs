@@ -21,6 +21,7 @@ fn help_lists_what_works() {
       check        check a plan, a saved plan or a playbook
       show         show a plan or a run
       diff         compare two revisions of a run's plan, or two plan files
+      lsp          serve an editor: findings, hover and completion
       explain      explain a finding code
 
     People:

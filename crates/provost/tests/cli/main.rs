@@ -43,6 +43,7 @@ mod json_contract;
 mod key;
 mod links;
 mod live;
+mod lsp;
 mod mcp;
 mod mcp_http;
 mod metrics;
