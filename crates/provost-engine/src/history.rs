@@ -38,7 +38,7 @@ impl History {
         Ok(Self { events, state })
     }
 
-    /// The bytes of a digest that this run names; none if they stand behind something secret, or
+    /// The bytes of a digest that this run cites; none if they stand behind something secret, or
     /// were never kept.
     ///
     /// # Errors
@@ -48,11 +48,7 @@ impl History {
         store: &Store,
         digest: &Digest,
     ) -> Result<Option<StoredEvidence>, StoreError> {
-        let events = self.events.iter().map(|(event, _)| event);
-        if !shown::evidence(events, digest) {
-            return Ok(None);
-        }
-        store.evidence(digest)
+        shown_evidence(&self.events, store, digest)
     }
 
     /// The first event that may not stand, as the people and keys of a workspace tell it, and the
@@ -65,6 +61,22 @@ impl History {
             Ok(_) | Err(JournalError::Fold(_)) => None,
         }
     }
+}
+
+/// The bytes of a digest that a run with these events cites; none if they stand behind something
+/// secret, or were never kept.
+///
+/// # Errors
+/// [`StoreError`] if they are not those that were stored, or were deleted since.
+pub fn shown_evidence(
+    events: &[(Event, i64)],
+    store: &Store,
+    digest: &Digest,
+) -> Result<Option<StoredEvidence>, StoreError> {
+    if !shown::evidence(events.iter().map(|(event, _)| event), digest) {
+        return Ok(None);
+    }
+    store.evidence(digest)
 }
 
 /// The calls of the other runs of a store, the newest first, as far as they may be looked at. A run

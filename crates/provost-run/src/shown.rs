@@ -157,8 +157,8 @@ pub fn stored(of: &Event) -> (String, u32, Value) {
     event(of).to_stored()
 }
 
-/// Whether the bytes with this digest may be shown of a run: it cites them, and not behind something
-/// secret.
+/// Whether the bytes with this digest may be shown of a run: it cites them, and never behind
+/// something secret.
 #[must_use]
 pub fn evidence<'e>(events: impl IntoIterator<Item = &'e Event>, digest: &Digest) -> bool {
     let behind = |event: &Event| match event {

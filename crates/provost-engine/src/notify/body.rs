@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use provost_run::state::WaitKind;
 use ring::hmac;
 use serde_json::{Value, json};
 
 use super::compose::subject;
-use super::{CommandOf, NotifyBody};
+use super::{CommandOf, NoticeSubject, NotifyBody, SubjectKind};
 use crate::store::DueNotice;
 
 const EVENT_MEDIA: &str = "application/cloudevents+json";
@@ -36,6 +37,8 @@ pub(super) struct Told<'n> {
     pub(super) notice: &'n DueNotice,
     pub(super) store: &'n str,
     pub(super) commands: Option<&'n CommandOf>,
+    /// The address that people use of the server of the workspace, if there is one.
+    pub(super) url: Option<&'n str>,
 }
 
 /// What is sent to a webhook at this path, at a moment in seconds since 1970.
@@ -85,6 +88,7 @@ pub(super) fn event(told: Told<'_>) -> Value {
     let at = notice.notice.get("at_ms").and_then(Value::as_i64);
     let time = jiff::Timestamp::from_millisecond(at.unwrap_or_default()).unwrap_or_default();
     let command = told.command().map(Value::from);
+    let link = told.link().map(Value::from);
     let data: BTreeMap<&str, &Value> = notice
         .notice
         .as_object()
@@ -93,6 +97,7 @@ pub(super) fn event(told: Told<'_>) -> Value {
         .filter(|(name, value)| !value.is_null() && *name != "at_ms")
         .map(|(name, value)| (name.as_str(), value))
         .chain(command.as_ref().map(|command| ("command", command)))
+        .chain(link.as_ref().map(|link| ("link", link)))
         .collect();
     json!({
         "specversion": "1.0",
@@ -115,6 +120,16 @@ impl Told<'_> {
     fn command(&self) -> Option<String> {
         Some(self.commands?(&subject(&self.notice.notice)?))
     }
+
+    /// The page of what it is about. It carries no authority: who opens it signs in there.
+    fn link(&self) -> Option<String> {
+        let url = self.url?.trim_end_matches('/');
+        let NoticeSubject { run, kind, which } = subject(&self.notice.notice)?;
+        Some(match kind {
+            SubjectKind::Waits(WaitKind::Approval) => format!("{url}/runs/{run}/cards/{which}"),
+            _ => format!("{url}/runs/{run}"),
+        })
+    }
 }
 
 /// A message of an incoming webhook of Slack. What stands in it may come from anybody.
@@ -132,6 +147,10 @@ fn slack(told: Told<'_>) -> Value {
     ];
     let command = told.command();
     lines.extend(command.map(|command| format!("Type: {}", escaped(&command))));
+    lines.extend(
+        told.link()
+            .map(|link| format!("Or open: {}", escaped(&link))),
+    );
     // Why no markup: a star or a tick in a goal would change what the rest looks like.
     json!({ "text": lines.join("\n"), "mrkdwn": false })
 }
@@ -161,7 +180,9 @@ fn pagerduty(told: Told<'_>, routing_key: &str) -> Value {
             "severity": severity,
             "component": told.notice.run,
             "class": told.text("occasion"),
-            "custom_details": { "command": told.command(), "status": told.text("status") },
+            "custom_details": {
+                "command": told.command(), "link": told.link(), "status": told.text("status"),
+            },
         },
     })
 }

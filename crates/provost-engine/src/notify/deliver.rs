@@ -126,6 +126,7 @@ impl Engine {
             notice,
             store: self.inbox().store(),
             commands: self.commands(),
+            url: self.workspace().server().url.as_deref(),
         };
         let root = self.workspace().root();
         match &target.by {

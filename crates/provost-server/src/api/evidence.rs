@@ -6,7 +6,7 @@
 use axum::extract::{Path, State};
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
-use provost_engine::run::shown;
+use provost_engine::history;
 use provost_plan::digest::Digest;
 use serde::Deserialize;
 
@@ -35,13 +35,11 @@ pub(crate) async fn get(
     let digest: Digest = digest.parse().map_err(unfit)?;
     let kept = app.read(move |shared| {
         let run = shared.desk.run(&shared.engine, &viewer, &run)?;
-        let events = run.events.iter().map(|(event, _)| event);
-        if !shown::evidence(events, &digest) {
+        let kept = history::shown_evidence(&run.events, shared.desk.store()?, &digest)?;
+        let Some(kept) = kept else {
             let detail = "the run does not cite these bytes, or they stand behind something secret";
             return Err(Problem::new(ProblemKind::Secret, detail));
-        }
-        let kept = shared.desk.store()?.evidence(&digest)?;
-        let kept = kept.ok_or_else(|| Problem::not_found("evidence"))?;
+        };
         shared
             .database
             .note(&viewer.principal.id, &format!("looked at {digest}"))?;

@@ -71,7 +71,7 @@ mod tests {
         let refused = rate.take_at("bo", began + Duration::from_secs(21)).is_err();
         assert!(!refused, "the second of bo");
         let problem = rate.take_at("bo", began + Duration::from_secs(30)).err();
-        let wait = problem.and_then(|problem| problem.to_json()["retry_after"].as_u64());
+        let wait = problem.and_then(|problem| problem.to_json().get("retry_after")?.as_u64());
         assert_eq!(wait, Some(51));
     }
 }

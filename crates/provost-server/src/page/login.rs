@@ -23,6 +23,6 @@ struct LoginPage {
 pub(crate) async fn show(State(app): State<App>) -> Result<Response, Problem> {
     html(&LoginPage {
         frame: Frame::open("login"),
-        provider: app.provider.as_ref().map(|one| seen(&one.host())),
+        provider: app.provider.as_ref().map(|one| seen(one.host())),
     })
 }

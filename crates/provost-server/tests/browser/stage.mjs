@@ -115,11 +115,19 @@ export class Stage {
     await page.waitForURL(`${this.origin}/`);
   }
 
-  // How many pages the world was made to send, as its ledger has it.
-  async sent() {
+  // Signs a person of a team in, by a link of their own.
+  async enterAs(page, name) {
+    const link = (await this.command("invite", name)).match(/http:\S+/)[0];
+    await page.goto(link);
+    await page.click("#link-form button");
+    await page.waitForLoadState();
+  }
+
+  // How often the world was made to do this, as its ledger has it: to send a page, if nothing else.
+  async sent(route = "POST /pages") {
     const answer = await fetch(`${this.pager}/ledger`);
     const { calls } = await answer.json();
-    return calls.filter((call) => call.route === "POST /pages" && call.effect).length;
+    return calls.filter((call) => call.route === route && call.effect).length;
   }
 
   async end() {

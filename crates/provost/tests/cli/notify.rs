@@ -64,6 +64,11 @@ fn what_waits_is_told_once_as_a_cloud_event() {
     assert_eq!(event["data"]["step"], "note");
     let command = format!("provost approve {run}@{card}");
     assert_eq!(event["data"]["command"], command.as_str());
+    assert_eq!(
+        event["data"]["link"],
+        Value::Null,
+        "nobody said where the pages are"
+    );
     // What the command gets of this process's environment.
     let env = std::fs::read_to_string(place.path("env")).unwrap();
     assert!(
@@ -243,6 +248,23 @@ fn server(statuses: &'static [u16]) -> (String, std::thread::JoinHandle<Vec<Stri
         read
     });
     (url, thread)
+}
+
+#[test]
+fn a_notice_leads_to_the_page_of_the_card() {
+    let url = "https://provost.example.com";
+    let place = telling(
+        TELL,
+        &format!("on = [\"waiting\"]\n[server]\nurl = \"{url}/\""),
+    );
+    let (run, card) = place.waiting();
+    let told = told(&place);
+    let link = told[0]["data"]["link"].as_str().unwrap();
+    let begins = format!("{url}/runs/{run}/cards/sha256:{card}");
+    assert!(
+        link.starts_with(&begins) && link.len() == begins.len() + 48,
+        "{link}"
+    );
 }
 
 #[test]

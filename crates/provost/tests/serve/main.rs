@@ -10,6 +10,7 @@ mod doors;
 mod kill;
 mod oidc;
 mod provider;
+mod python_client;
 mod roles;
 mod served;
 mod stream;

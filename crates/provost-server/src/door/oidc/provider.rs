@@ -25,6 +25,8 @@ const ANSWER_MAX: u64 = 256 * 1024;
 /// How long what the provider says of itself is kept.
 const KEPT: Duration = Duration::from_secs(5 * 60);
 
+type Headers = Vec<(String, String)>;
+
 /// The provider of the workspace.
 pub(crate) struct LoginProvider {
     pub(super) settings: OidcSettings,
@@ -186,7 +188,7 @@ impl LoginProvider {
         &self,
         document: &ProviderDocument,
         grant: &CodeGrant<'_>,
-    ) -> Result<(Vec<(String, String)>, Vec<u8>), Problem> {
+    ) -> Result<(Headers, Vec<u8>), Problem> {
         let secret = self.settings.secret.resolve(&self.root);
         let secret = secret.map_err(|error| self.wrong(error))?;
         let mut form = form_urlencoded::Serializer::new(String::new());
@@ -234,7 +236,7 @@ impl LoginProvider {
         &self,
         at: &str,
         method: Method,
-        headers: Vec<(String, String)>,
+        headers: Headers,
         body: Option<(Vec<u8>, &'static str)>,
     ) -> Result<Response, Problem> {
         let (base, path) = self.settings.way_to(at).map_err(|why| self.wrong(why))?;
