@@ -18,12 +18,12 @@ use crate::read::why::{Witnesses, why};
 /// What stands between the words of a key: no name holds it.
 const BETWEEN: char = '\t';
 
-/// Counts by the name of their series and the values of its labels.
+/// SeriesCounts by the name of their series and the values of its labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Counts(BTreeMap<String, u64>);
+pub struct SeriesCounts(BTreeMap<String, u64>);
 
-impl Counts {
+impl SeriesCounts {
     fn more(&mut self, series: &str, labels: &[&str], count: u64) {
         if count > 0 {
             *self.0.entry(key(series, labels)).or_default() += count;
@@ -67,9 +67,9 @@ fn key(series: &str, labels: &[&str]) -> String {
 
 pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
     let planner = facts.groups.get("planner").cloned();
-    let mut tally = Tally {
+    let mut tally = SeriesTally {
         planner: planner.unwrap_or_else(|| "unknown".to_owned()),
-        ..Tally::default()
+        ..SeriesTally::default()
     };
     for (event, at) in events {
         tally.of_planning(event);
@@ -97,8 +97,8 @@ fn proven(proven: &Proven) -> &'static str {
 }
 
 #[derive(Default)]
-struct Tally<'e> {
-    counts: Counts,
+struct SeriesTally<'e> {
+    counts: SeriesCounts,
     planner: String,
     /// Cards that nobody answered yet, since when.
     cards: BTreeMap<&'e Digest, i64>,
@@ -114,7 +114,7 @@ struct Tally<'e> {
     ended: Option<RunStatus>,
 }
 
-impl<'e> Tally<'e> {
+impl<'e> SeriesTally<'e> {
     fn of_planning(&mut self, event: &'e Event) {
         let counts = &mut self.counts;
         let planner = self.planner.as_str();
