@@ -58,7 +58,7 @@ fn hex(bytes: &[u8]) -> String {
 
 /// Why a text: JSON has no whole numbers of 64 bits.
 fn nanos(ms: i64) -> String {
-    format!("{}", i128::from(ms.max(0)) * 1_000_000)
+    (i128::from(ms.max(0)) * 1_000_000).to_string()
 }
 
 fn attribute(key: &str, value: &SpanValue) -> Value {

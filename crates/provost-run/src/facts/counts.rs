@@ -76,7 +76,7 @@ pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
         tally.of_people(event, *at);
         tally.of_calls(event);
         if let Event::RunEnded(ended) = event {
-            tally.criteria = ended.criteria.values().map(proven).collect();
+            tally.criteria = ended.criteria.values().map(Proven::word).collect();
             tally.ended = Some(ended.status);
         }
         if matches!(event, Event::UndoRequested { .. }) {
@@ -86,14 +86,6 @@ pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
     tally.finish(events);
     facts.counts = tally.counts;
     facts.approval_wait_ms = tally.waits_ms;
-}
-
-fn proven(proven: &Proven) -> &'static str {
-    match proven {
-        Proven::Held => "held",
-        Proven::NotHeld => "not_held",
-        Proven::Failed(_) => "failed",
-    }
 }
 
 #[derive(Default)]

@@ -17,7 +17,7 @@ use crate::read::why::{Party, Witnesses, why};
 
 mod told;
 
-use told::{EventTold, proven_word, purpose, slot_of, told, word_of};
+use told::{EventTold, purpose, slot_of, told, word_of};
 
 /// What a trace is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -473,7 +473,7 @@ impl<'e> SpanWalk<'e> {
                 at_ms: end_ms,
                 attributes: vec![
                     ("gen_ai.evaluation.name", text(criterion.clone())),
-                    ("gen_ai.evaluation.score.label", text(proven_word(proven))),
+                    ("gen_ai.evaluation.score.label", text(proven.word())),
                 ],
             });
         }

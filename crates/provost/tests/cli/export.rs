@@ -93,11 +93,11 @@ fn a_run_is_one_tree_of_spans_with_ids_that_follow_from_the_journal() {
         .map(|span| span["spanId"].as_str().unwrap())
         .collect();
     assert_eq!(ids.len(), all.spans.len());
-    let traces: BTreeSet<&Value> = all
+    let traces: BTreeSet<&str> = all
         .spans
         .iter()
         .chain(&all.records)
-        .map(|one| &one["traceId"])
+        .map(|one| one["traceId"].as_str().unwrap())
         .collect();
     assert_eq!(traces.len(), 1);
     let parents = all

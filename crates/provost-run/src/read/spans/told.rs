@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{Attributes, SpanValue, text};
 use crate::call::{Purpose, Slot};
-use crate::event::{Event, Proven};
+use crate::event::Event;
 
 /// What is told of an event.
 pub(super) enum EventTold {
@@ -45,14 +45,6 @@ pub(super) fn purpose(purpose: &Purpose) -> &'static str {
         Purpose::Preview { .. } => "preview",
         Purpose::Confirm => "confirm",
         Purpose::Reconcile => "reconcile",
-    }
-}
-
-pub(super) fn proven_word(proven: &Proven) -> &'static str {
-    match proven {
-        Proven::Held => "held",
-        Proven::NotHeld => "not_held",
-        Proven::Failed(_) => "failed",
     }
 }
 
