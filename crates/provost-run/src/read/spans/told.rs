@@ -1,8 +1,8 @@
 //! What an event tells of itself in a trace.
 //!
-//! Owns which events are records, which open and close a span that somebody else's answer ends, and
-//! their attributes. INVARIANT: words of the program, digests, counts and names from the plan; never
-//! what a person, a planner or a tool wrote.
+//! Owns which events are records, which open and close a span that another answer ends, and their
+//! attributes. INVARIANT: words of the program, digests, counts and names from the plan; never what
+//! a person, a planner or a tool wrote.
 
 use std::collections::BTreeMap;
 
