@@ -312,12 +312,7 @@ impl Session {
             let events = append.iter().map(|event| to_keep(&run, event, at_ms));
             let events = events.collect::<Result<_, StoreError>>()?;
             let mut row = summary::projection(&self.run, &mut self.named);
-            if append
-                .iter()
-                .any(|event| matches!(event, Event::RunEnded(_)))
-            {
-                row.facts = Some(self.counted(&append, at_ms).await?);
-            }
+            row.facts = self.counted(&append, at_ms).await?;
             let kept = self
                 .store
                 .append(Append {
@@ -347,8 +342,16 @@ impl Session {
         Ok(())
     }
 
-    /// What is counted of the run that these events end. Why here: it is kept with them.
-    async fn counted(&self, append: &[Event], at_ms: i64) -> Result<CountedRun, StoreError> {
+    /// What is counted of the run, if these events end it. Why here: it is kept with them.
+    async fn counted(
+        &self,
+        append: &[Event],
+        at_ms: i64,
+    ) -> Result<Option<CountedRun>, StoreError> {
+        let ends = |event: &Event| matches!(event, Event::RunEnded(_));
+        if !append.iter().any(ends) {
+            return Ok(None);
+        }
         let events = match self.checkpoint.all_with(append, at_ms) {
             Some(events) => events,
             None => {
@@ -363,7 +366,7 @@ impl Session {
                 events
             }
         };
-        Ok(stats::counted(&RunFacts::of(&events)))
+        Ok(Some(stats::counted(&RunFacts::of(&events))))
     }
 
     fn obey(&mut self, command: Command) {

@@ -5,6 +5,8 @@
 
 mod exposition;
 mod openmetrics;
+mod otlp;
 
 pub use exposition::{CONTENT_TYPE, SERIES_MAX};
 pub use openmetrics::openmetrics;
+pub use otlp::otlp_lines;

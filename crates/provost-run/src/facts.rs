@@ -18,7 +18,7 @@ mod execution;
 mod needed;
 mod planning;
 
-pub use counts::Counts;
+pub use counts::SeriesCounts;
 
 /// The version of the formulas: facts of another one are counted anew.
 pub const FORMULAS: u32 = 2;
@@ -94,9 +94,9 @@ pub struct RunFacts {
     /// How long tries took that were measured, in microseconds, by operation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub latency_us: BTreeMap<String, Vec<u64>>,
-    /// Counts for monitoring systems.
-    #[serde(default, skip_serializing_if = "Counts::is_empty")]
-    pub counts: Counts,
+    /// SeriesCounts for monitoring systems.
+    #[serde(default, skip_serializing_if = "SeriesCounts::is_empty")]
+    pub counts: SeriesCounts,
     /// How long cards waited for an answer, in milliseconds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approval_wait_ms: Vec<i64>,
@@ -130,7 +130,7 @@ pub struct Economy {
 }
 
 impl RunFacts {
-    /// Counts a journal: events with the moments they were recorded at.
+    /// SeriesCounts a journal: events with the moments they were recorded at.
     #[must_use]
     pub fn of(events: &[(Event, i64)]) -> Self {
         let mut facts = Self::default();

@@ -10,6 +10,7 @@ pub mod plot;
 pub mod question;
 pub mod scripts;
 pub mod sentences;
+pub mod spans;
 pub mod trace;
 pub mod why;
 pub mod words;

@@ -285,7 +285,7 @@ impl Toolbox {
         let begun = Instant::now();
         let performed = adapter.perform(request, &redactor).await;
         let mut reply = performed.unwrap_or_else(Reply::from);
-        // Why not where it stands: work on a thread of its own was measured there, without the wait.
+        // Why not where it stands: work on a thread of its own was measured there.
         reply.time.get_or_insert_with(|| CallTime {
             took_us: micros(begun.elapsed()),
             waited_us: None,

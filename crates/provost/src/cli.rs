@@ -27,6 +27,7 @@ mod doctor;
 mod eval;
 mod evidence;
 mod explain;
+mod export;
 mod help;
 mod inbox;
 mod init;
@@ -149,6 +150,8 @@ enum Verb {
     Case(case::CaseArgs),
     /// print the stored bytes that an answer or a card cites
     Evidence(evidence::EvidenceArgs),
+    /// write runs in the form of another tool
+    Export(export::ExportArgs),
     /// manage and call tools
     Tools(tools::ToolsArgs),
     /// check and test policies
@@ -240,6 +243,7 @@ fn run(cli: Cli) -> Result<Exit, Failure> {
         Verb::Trace(verb) => trace::run(&verb, &place),
         Verb::Why(verb) => why::run(&verb, &place),
         Verb::Evidence(verb) => evidence::run(&verb, &place),
+        Verb::Export(verb) => export::run(&verb, &place),
         Verb::Work(verb) => work::run(verb, &place),
         Verb::Serve(verb) => serve::run(verb, &place),
         Verb::Invite(verb) => invite::run(&verb, &place),

@@ -33,7 +33,7 @@ const HEAD_TIME: Duration = Duration::from_secs(60);
 /// How long nothing is taken after the system could not give a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
-type Answer = Response<Full<Bytes>>;
+type MetricsAnswer = Response<Full<Bytes>>;
 
 /// The door, as asked for on the command line.
 pub struct MetricsDoor {
@@ -98,7 +98,7 @@ impl MetricsDoor {
     }
 }
 
-async fn answer(request: &Request<Incoming>, store: Arc<Store>) -> Answer {
+async fn answer(request: &Request<Incoming>, store: Arc<Store>) -> MetricsAnswer {
     // Why: a name that leads here may be a page's of another site.
     if !is_local(request) {
         return said(
@@ -152,7 +152,7 @@ fn is_local_name(host: &str) -> bool {
     is_address || name.eq_ignore_ascii_case("localhost")
 }
 
-fn said(status: StatusCode, message: &'static str) -> Answer {
+fn said(status: StatusCode, message: &'static str) -> MetricsAnswer {
     let mut answer = Response::new(Full::new(Bytes::from_static(message.as_bytes())));
     *answer.status_mut() = status;
     let plain = HeaderValue::from_static("text/plain; charset=utf-8");

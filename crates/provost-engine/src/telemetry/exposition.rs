@@ -160,7 +160,7 @@ pub(super) const FAMILIES: [Family; 25] = [
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-enum Sample {
+enum SeriesSample {
     Count(u64),
     /// Whole units and millionths, as money is kept.
     Amount(u64),
@@ -172,7 +172,7 @@ enum Sample {
     },
 }
 
-impl Sample {
+impl SeriesSample {
     fn add(&mut self, other: &Self) {
         match (self, other) {
             (Self::Count(mine), Self::Count(theirs))
@@ -210,12 +210,12 @@ impl Sample {
     }
 }
 
-type Labels = Vec<String>;
+type SeriesLabels = Vec<String>;
 
 /// Series on their way to a text.
 #[derive(Default)]
 pub(super) struct Exposition {
-    families: BTreeMap<&'static str, BTreeMap<Labels, Sample>>,
+    families: BTreeMap<&'static str, BTreeMap<SeriesLabels, SeriesSample>>,
     /// Operations in the order in which they were seen.
     operations: Vec<String>,
     models: Vec<String>,
@@ -225,12 +225,12 @@ pub(super) struct Exposition {
 impl Exposition {
     /// Adds to a counter or a gauge; of an unknown family nothing.
     pub(super) fn count(&mut self, family: &str, labels: &[&str], count: u64) {
-        self.put(family, labels, Sample::Count(count));
+        self.put(family, labels, SeriesSample::Count(count));
     }
 
     /// Adds money, in millionths.
     pub(super) fn amount(&mut self, family: &str, labels: &[&str], millionths: u64) {
-        self.put(family, labels, Sample::Amount(millionths));
+        self.put(family, labels, SeriesSample::Amount(millionths));
     }
 
     /// Adds a value, in microseconds, to a histogram of seconds.
@@ -241,7 +241,7 @@ impl Exposition {
         };
         let seconds = micros as f64 / 1e6;
         let below = bounds.iter().map(|bound| u64::from(seconds <= *bound));
-        let sample = Sample::Histogram {
+        let sample = SeriesSample::Histogram {
             below: below.collect(),
             count: 1,
             micros,
@@ -249,7 +249,7 @@ impl Exposition {
         self.put(family, labels, sample);
     }
 
-    fn put(&mut self, family: &str, labels: &[&str], sample: Sample) {
+    fn put(&mut self, family: &str, labels: &[&str], sample: SeriesSample) {
         let Some(family) = FAMILIES.iter().find(|known| known.name == family) else {
             return;
         };
@@ -348,12 +348,12 @@ impl Exposition {
 }
 
 impl Family {
-    fn value<'l>(&self, labels: &'l Labels, label: &str) -> Option<&'l str> {
+    fn value<'l>(&self, labels: &'l SeriesLabels, label: &str) -> Option<&'l str> {
         let at = self.labels.iter().position(|name| *name == label)?;
         labels.get(at).map(String::as_str)
     }
 
-    fn write(&self, text: &mut String, series: &BTreeMap<Labels, Sample>) {
+    fn write(&self, text: &mut String, series: &BTreeMap<SeriesLabels, SeriesSample>) {
         let name = format!("provost_{}", self.name);
         let (kind, unit) = match self.kind {
             FamilyKind::Counter => ("counter", false),
@@ -370,7 +370,7 @@ impl Family {
         }
     }
 
-    fn write_sample(&self, text: &mut String, labels: &Labels, sample: &Sample) {
+    fn write_sample(&self, text: &mut String, labels: &SeriesLabels, sample: &SeriesSample) {
         let name = format!("provost_{}", self.name);
         let pairs: Vec<String> = self
             .labels
@@ -390,8 +390,8 @@ impl Family {
             FamilyKind::Gauge | FamilyKind::Histogram(_) => "",
         };
         let _ = match sample {
-            Sample::Count(count) => writeln!(text, "{name}{suffix}{} {count}", with(None)),
-            Sample::Amount(millionths) => {
+            SeriesSample::Count(count) => writeln!(text, "{name}{suffix}{} {count}", with(None)),
+            SeriesSample::Amount(millionths) => {
                 writeln!(
                     text,
                     "{name}{suffix}{} {}",
@@ -399,7 +399,7 @@ impl Family {
                     decimal(*millionths)
                 )
             }
-            Sample::Histogram {
+            SeriesSample::Histogram {
                 below,
                 count,
                 micros,

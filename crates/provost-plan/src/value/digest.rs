@@ -60,6 +60,8 @@ pub enum Domain {
     Finding,
     /// What a run waits for, as the listing keeps it.
     Waits,
+    /// A run, or an event of it, as a trace names it.
+    Trace,
 }
 
 impl Domain {
@@ -87,6 +89,7 @@ impl Domain {
             Self::Key => "provost/key/v1",
             Self::Finding => "provost/finding/v1",
             Self::Waits => "provost/waits/v1",
+            Self::Trace => "provost/otel/v1",
         }
     }
 }

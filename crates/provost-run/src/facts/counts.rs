@@ -18,12 +18,12 @@ use crate::read::why::{Witnesses, why};
 /// What stands between the words of a key: no name holds it.
 const BETWEEN: char = '\t';
 
-/// Counts by the name of their series and the values of its labels.
+/// SeriesCounts by the name of their series and the values of its labels.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Counts(BTreeMap<String, u64>);
+pub struct SeriesCounts(BTreeMap<String, u64>);
 
-impl Counts {
+impl SeriesCounts {
     fn more(&mut self, series: &str, labels: &[&str], count: u64) {
         if count > 0 {
             *self.0.entry(key(series, labels)).or_default() += count;
@@ -67,16 +67,16 @@ fn key(series: &str, labels: &[&str]) -> String {
 
 pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
     let planner = facts.groups.get("planner").cloned();
-    let mut tally = Tally {
+    let mut tally = SeriesTally {
         planner: planner.unwrap_or_else(|| "unknown".to_owned()),
-        ..Tally::default()
+        ..SeriesTally::default()
     };
     for (event, at) in events {
         tally.of_planning(event);
         tally.of_people(event, *at);
         tally.of_calls(event);
         if let Event::RunEnded(ended) = event {
-            tally.criteria = ended.criteria.values().map(proven).collect();
+            tally.criteria = ended.criteria.values().map(Proven::word).collect();
             tally.ended = Some(ended.status);
         }
         if matches!(event, Event::UndoRequested { .. }) {
@@ -88,17 +88,9 @@ pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
     facts.approval_wait_ms = tally.waits_ms;
 }
 
-fn proven(proven: &Proven) -> &'static str {
-    match proven {
-        Proven::Held => "held",
-        Proven::NotHeld => "not_held",
-        Proven::Failed(_) => "failed",
-    }
-}
-
 #[derive(Default)]
-struct Tally<'e> {
-    counts: Counts,
+struct SeriesTally<'e> {
+    counts: SeriesCounts,
     planner: String,
     /// Cards that nobody answered yet, since when.
     cards: BTreeMap<&'e Digest, i64>,
@@ -114,7 +106,7 @@ struct Tally<'e> {
     ended: Option<RunStatus>,
 }
 
-impl<'e> Tally<'e> {
+impl<'e> SeriesTally<'e> {
     fn of_planning(&mut self, event: &'e Event) {
         let counts = &mut self.counts;
         let planner = self.planner.as_str();

@@ -45,6 +45,7 @@ fn help_lists_what_works() {
       eval         judge planners by the cases of a set, over doubles
       case         make a case from a run, and replay it
       evidence     print the stored bytes that an answer or a card cites
+      export       write runs in the form of another tool
 
     Set up:
       tools        manage and call tools

@@ -109,6 +109,7 @@ error        2 -C nowhere prune --evidence-older 30d --json
 /// secret that is shown once.
 const NO_OBJECT: [&str; 8] = [
     "completions",
+    "export",
     "help",
     "invite",
     "lsp",

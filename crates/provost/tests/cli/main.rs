@@ -32,6 +32,7 @@ mod drift;
 mod escape;
 mod evidence;
 mod explain;
+mod export;
 mod foreign;
 mod fresh;
 mod guide;

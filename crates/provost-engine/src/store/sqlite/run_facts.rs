@@ -66,13 +66,16 @@ fn row(row: &Row<'_>) -> rusqlite::Result<FactsRow> {
     })
 }
 
-/// Keeps what is counted of a run up to its event `seq`.
+/// Keeps what is counted of a run up to its event `seq`, if anything is.
 pub(super) fn keep(
     connection: &Connection,
     run: i64,
     seq: u64,
-    counted: &CountedRun,
+    counted: Option<&CountedRun>,
 ) -> rusqlite::Result<()> {
+    let Some(counted) = counted else {
+        return Ok(());
+    };
     connection
         .prepare_cached("INSERT OR REPLACE INTO run_facts VALUES (?1, ?2, ?3, ?4)")?
         .execute(params![run, seq, counted.formulas, counted.facts])

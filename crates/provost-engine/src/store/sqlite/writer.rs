@@ -432,9 +432,7 @@ impl Writer {
         )?;
         let updated_at = append.events.last().map_or(0, |event| event.at_ms);
         self.show(append, head.n, shown)?;
-        if let Some(counted) = &append.facts {
-            run_facts::keep(&self.connection, head.n, seq, counted)?;
-        }
+        run_facts::keep(&self.connection, head.n, seq, append.facts.as_ref())?;
         let changed = self
             .connection
             .prepare_cached(

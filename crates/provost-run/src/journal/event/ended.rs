@@ -71,6 +71,18 @@ pub enum Proven {
     Failed(String),
 }
 
+impl Proven {
+    /// The word of the journal.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Held => "held",
+            Self::NotHeld => "not_held",
+            Self::Failed(_) => "failed",
+        }
+    }
+}
+
 /// One claim of the answer, with what it rests on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerPart {
