@@ -107,7 +107,7 @@ error        2 -C nowhere prune --evidence-older 30d --json
 
 /// What prints no object of its own: text for people and for shells, a schema, another protocol, a
 /// secret that is shown once.
-const NO_OBJECT: [&str; 8] = [
+const NO_OBJECT: [&str; 9] = [
     "completions",
     "export",
     "help",
