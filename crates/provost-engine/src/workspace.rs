@@ -127,8 +127,8 @@ impl LockUse {
     }
 }
 
-/// Makes on a thread beside what schemas are judged by: it takes as long as opening a small workspace
-/// does, and whoever checks a plan or makes a call waits for it.
+/// Makes on a thread beside what schemas are judged by: it takes as long as opening a small
+/// workspace does, and whoever checks a plan or makes a call waits for it.
 pub fn prepare_to_judge() {
     let beside = std::thread::Builder::new().name("schemas".to_owned());
     // Why ignored: without the thread it is made when the first schema is compiled.

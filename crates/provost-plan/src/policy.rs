@@ -363,10 +363,8 @@ impl Policy {
         let rights = rights.map_err(&broken)?;
         let operations = catalog.iter().map(|operation| {
             let fields = fields.get(&operation.name).cloned().unwrap_or_default();
-            (
-                operation.name.clone(),
-                OperationTerms::new(operation, fields),
-            )
+            let terms = OperationTerms::new(operation, fields);
+            (operation.name.clone(), terms)
         });
         let inner = Loaded {
             schema_value,

@@ -430,8 +430,8 @@ impl Typing<'_, '_> {
                 } else if other_texts(&a, &b) {
                     let message = format!("`{symbol}` is always the same: no text has both forms");
                     self.report(span, message);
-                } else if let Some((given, known)) =
-                    never_equal(&a, &b).filter(|(given, _)| !is_care(operator, given))
+                } else if let Some((given, known)) = never_equal(&a, &b)
+                    && !is_care(operator, &given)
                 {
                     let message = format!("`{symbol}` is always the same: it is never {given}");
                     let names: Vec<&str> = known.iter().filter_map(Value::as_str).collect();
@@ -551,8 +551,7 @@ fn other_texts(a: &Typed, b: &Typed) -> bool {
     }
 }
 
-/// Whether it is asked out of care that a text is not empty: what its schema says already. Whether
-/// a condition says anything beside that is the pass `shape`'s question.
+/// Whether it is asked out of care that a text is not empty: `shape` says if it is all.
 fn is_care(operator: Compare, given: &str) -> bool {
     operator == Compare::NotEqual && given == "\"\""
 }

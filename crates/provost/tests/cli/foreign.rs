@@ -145,10 +145,9 @@ fn a_converted_plan_asks_for_every_approval_that_is_meant() {
 }
 
 /// Drafts that do not compile as they stand; the finding of each names what mends it.
-const TO_MEND: [&str; 4] = [
+const TO_MEND: &[&str] = [
     "admissions/ask_language",
     "airline/compensate",
-    "dns_certs/point_www",
     "permits/neighbours",
 ];
 
@@ -201,7 +200,7 @@ fn what_calls_nothing_keeps_its_place_in_the_order() {
             ),
         );
         let second = plan.split("  - id: ").find(|part| part.starts_with("b\n"));
-        assert!(second.unwrap().contains("needs: [a]"), "{plan}");
+        assert!(second.unwrap().contains("needs: [\"a\"]"), "{plan}");
         assert_eq!(
             plan.contains("`W` waits for a time"),
             kind.contains("Wait"),

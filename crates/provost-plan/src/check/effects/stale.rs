@@ -57,8 +57,8 @@ fn acted_on_by(order: &Order<'_>) -> Vec<StepSet> {
     all
 }
 
-/// How to mend it. Why not always by the other order: where the step waits for the write, that would
-/// be a cycle.
+/// How to mend it. Why not always by the other order: where the step waits for the write, that
+/// would be a cycle.
 fn hint(order: &Order<'_>, step: &str, writing: &str) -> String {
     if order.is_before(writing, step) {
         return format!("read again after `{writing}`, and let `{step}` act on that reading");

@@ -1,8 +1,8 @@
 //! Part of the pass `shape`: criteria that want something done, proven by looking alone.
 //!
 //! Owns the words that say that something is to be done, and where they count: at the beginning of
-//! a clause, or after a form of `to be`. INVARIANT: a read that follows a call that is no plain read
-//! proves what it may; what no listed word says is never found.
+//! a clause, or after a form of `to be`. INVARIANT: a read that follows a call that is no plain
+//! read proves what it may; what no listed word says is never found.
 
 use std::collections::BTreeSet;
 
@@ -76,8 +76,8 @@ fn rests_on_effect(pass: &Pass<'_>, id: &str) -> bool {
         let Some(step) = pass.plan.step(id) else {
             return true;
         };
-        // Why a subgoal too: what its refinement does is not known here. Why egress: what is drafted
-        // or translated is made by such a call, a model's for one, and is nowhere else.
+        // Why a subgoal too: what its refinement does is not known here. Why egress: what is
+        // drafted or translated is made by such a call, a model's for one, and is nowhere else.
         let reads = pass.operation(step).map(|op| op.effect == Effect::Read);
         if step.subgoal().is_some()
             || reads == Some(false)

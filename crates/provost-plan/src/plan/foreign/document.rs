@@ -115,7 +115,7 @@ impl DocumentReader<'_> {
             }));
         if kind == "Wait" {
             self.draft.open.push(format!(
-                "`{name}` waits for a time: poll with `until` and `every` in the step that follows, \
+                "`{name}` waits for a time: poll with `until` and `every` in the next step, \
                  or leave it out"
             ));
         }
