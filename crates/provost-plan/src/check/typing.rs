@@ -556,13 +556,12 @@ fn is_care(operator: Compare, given: &str) -> bool {
     operator == Compare::NotEqual && given == "\"\""
 }
 
-/// The literal that the other side is never equal to, and what that side is instead.
+/// The literal that the other side never equals, and what that is.
 fn never_equal(a: &Typed, b: &Typed) -> Option<(String, Vec<Value>)> {
-    let (literal, other) = match (&a.exact, &b.exact) {
-        (Exact::Value(value), Exact::Type(ty)) | (Exact::Type(ty), Exact::Value(value)) => {
-            (value, ty)
-        }
-        _ => return None,
+    let ((Exact::Value(literal), Exact::Type(other)) | (Exact::Type(other), Exact::Value(literal))) =
+        (&a.exact, &b.exact)
+    else {
+        return None;
     };
     if literal.is_null() || !other.excludes(literal) {
         return None;

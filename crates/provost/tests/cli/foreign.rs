@@ -145,7 +145,7 @@ fn a_converted_plan_asks_for_every_approval_that_is_meant() {
 }
 
 /// Drafts that do not compile as they stand; the finding of each names what mends it.
-const TO_MEND: &[&str] = [
+const TO_MEND: &[&str] = &[
     "admissions/ask_language",
     "airline/compensate",
     "permits/neighbours",
