@@ -551,7 +551,6 @@ fn other_texts(a: &Typed, b: &Typed) -> bool {
     }
 }
 
-/// Whether it is asked out of care that a text is not empty: `shape` says if it is all.
 fn is_care(operator: Compare, given: &str) -> bool {
     operator == Compare::NotEqual && given == "\"\""
 }
