@@ -534,10 +534,10 @@ impl Session {
             .is_some_and(|(wait, most)| wait > most)
     }
 
-    /// The run was there before this process: words may wait for it.
-    pub(crate) fn expect_posted(&mut self) {
+    /// The run was there before this process: words may wait for it. It has these events.
+    pub(crate) fn expect_posted(&mut self, folded: Vec<(Event, i64)>) {
         (self.posted_due, self.is_new) = (true, false);
-        self.checkpoint = Checkpoint::of(&self.run);
+        self.checkpoint = Checkpoint::of(&self.run, folded);
     }
 
     /// Gives the run back, so that another process may take it up at once.

@@ -24,6 +24,8 @@ pub struct FoldedRun {
     run: Run,
     /// The link of its last event: who takes it up compares.
     head: Option<Digest>,
+    /// The events that it was folded from, for whoever drives it; none for whoever only looks.
+    events: Vec<(Event, i64)>,
 }
 
 impl FoldedRun {
@@ -183,12 +185,12 @@ impl Engine {
                 });
             }
         }
-        let taken = self.folded_as_it_stands(run, folded).and_then(|run| {
-            self.refuse_damaged(run.state())?;
-            let planner = self.planner(&run.state().route.planner)?;
-            Ok((run, planner))
+        let taken = self.folded_as_it_stands(run, folded).and_then(|folded| {
+            self.refuse_damaged(folded.state())?;
+            let planner = self.planner(&folded.state().route.planner)?;
+            Ok((folded, planner))
         });
-        let (run, planner) = match taken {
+        let (folded, planner) = match taken {
             Ok(taken) => taken,
             Err(error) => {
                 // Why ignored: the error that counts is the one above.
@@ -196,8 +198,8 @@ impl Engine {
                 return Err(error);
             }
         };
-        let mut session = self.session(run, planner, driving);
-        session.expect_posted();
+        let mut session = self.session(folded.run, planner, driving);
+        session.expect_posted(folded.events);
         Ok(session)
     }
 
@@ -206,10 +208,10 @@ impl Engine {
         &self,
         run: &str,
         folded: Option<FoldedRun>,
-    ) -> Result<Run, EngineError> {
+    ) -> Result<FoldedRun, EngineError> {
         match folded {
-            Some(folded) if folded.head == Some(self.store.run(run)?.head) => Ok(folded.run),
-            _ => Ok(self.fold(run)?.run),
+            Some(folded) if folded.head == Some(self.store.run(run)?.head) => Ok(folded),
+            _ => self.fold(run),
         }
     }
 
@@ -220,7 +222,8 @@ impl Engine {
     /// [`EngineError::Journal`] if an event cannot be read or does not follow, and
     /// [`EngineError::InvalidEvent`] if one may not stand.
     pub fn fold(&self, run: &str) -> Result<FoldedRun, EngineError> {
-        Ok(self.fold_through(&self.store, run)?.0)
+        let (folded, events) = self.fold_through(&self.store, run)?;
+        Ok(FoldedRun { events, ..folded })
     }
 
     /// [`Engine::fold`] through a connection of the caller's own, so that whoever only looks keeps
@@ -239,7 +242,14 @@ impl Engine {
         let archive = RightsArchive::of(store);
         let archive = archive.beside(self.workspace.policy().rights());
         match self.inbox.fold(&events, self.rules(), &archive) {
-            Ok(run) => Ok((FoldedRun { run, head }, events)),
+            Ok(run) => {
+                let looked_at = FoldedRun {
+                    run,
+                    head,
+                    events: Vec::new(),
+                };
+                Ok((looked_at, events))
+            }
             Err(JournalError::Fold(error)) => Err(EngineError::journal(run, error)),
             Err(JournalError::InvalidEvent(found)) => Err(EngineError::InvalidEvent(found)),
         }

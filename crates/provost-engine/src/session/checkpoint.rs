@@ -12,10 +12,11 @@ use provost_run::state::FoldError;
 const EVENTS_MIN: usize = 1_024;
 
 /// A copy of a run, and the events that were kept since.
-#[derive(Default)]
 pub(super) struct Checkpoint {
     /// None for a run that began in this process and has all its events here.
     copy: Option<Box<Run>>,
+    /// The events before those, with their moments; none where they are too many to be held.
+    before: Option<Vec<(Event, i64)>>,
     appends: Vec<Append>,
     /// How many events they have.
     events: usize,
@@ -27,11 +28,25 @@ struct Append {
     at: i64,
 }
 
+impl Default for Checkpoint {
+    /// Of a run that begins.
+    fn default() -> Self {
+        Self {
+            copy: None,
+            before: Some(Vec::new()),
+            appends: Vec::new(),
+            events: 0,
+        }
+    }
+}
+
 impl Checkpoint {
-    /// Of a run that was taken up.
-    pub(super) fn of(run: &Run) -> Self {
+    /// Of a run that was taken up, with the events that it was folded from.
+    pub(super) fn of(run: &Run, folded: Vec<(Event, i64)>) -> Self {
+        let whole = u64::try_from(folded.len()).is_ok_and(|events| events == run.seq());
         Self {
             copy: Some(Box::new(run.as_folded())),
+            before: (whole && folded.len() <= EVENTS_MIN).then_some(folded),
             ..Self::default()
         }
     }
@@ -46,21 +61,18 @@ impl Checkpoint {
             .unwrap_or(usize::MAX)
             .max(EVENTS_MIN);
         if self.events > most {
-            *self = Self::of(run);
+            *self = Self::of(run, Vec::new());
         }
     }
 
     /// All events of the run with these after them; none if it has more than are here.
     pub(super) fn all_with(&self, events: &[Event], at: i64) -> Option<Vec<(Event, i64)>> {
-        if self.copy.is_some() {
-            return None;
+        let mut all = self.before.clone()?;
+        for kept in &self.appends {
+            all.extend(kept.events.iter().map(|event| (event.clone(), kept.at)));
         }
-        let kept = self.appends.iter();
-        let kept = kept.flat_map(|kept| kept.events.iter().map(|event| (event.clone(), kept.at)));
-        Some(
-            kept.chain(events.iter().map(|event| (event.clone(), at)))
-                .collect(),
-        )
+        all.extend(events.iter().map(|event| (event.clone(), at)));
+        Some(all)
     }
 
     /// The run as it was kept, where `run` is what became of it; `hears` is whether people were
