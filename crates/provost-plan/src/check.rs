@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -390,7 +389,7 @@ pub(crate) struct Pass<'a> {
     base: &'a RevisionBase<'a>,
     graph: graph::Graph,
     order: order::Order<'a>,
-    guards: Rc<guards::Guards<'a>>,
+    guards: guards::Guards<'a>,
     /// The parameters of the goal.
     params: Value,
     outputs: scope::Outputs,
@@ -435,7 +434,7 @@ impl<'a> Pass<'a> {
             open,
             base,
             graph,
-            guards: Rc::new(guards::Guards::of(plan, &order)),
+            guards: guards::Guards::of(plan, &order),
             order,
             params: Value::Object(terms.goal.params.clone()),
             outputs: scope::Outputs::default(),

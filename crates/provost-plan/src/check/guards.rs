@@ -30,10 +30,9 @@ pub(crate) type GuardFacts = BTreeSet<Fact>;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = Vec::new();
-    let guards = Rc::clone(&pass.guards);
     for step in &pass.plan.steps {
         let from = found.len();
-        of_step(pass, &guards, step, &mut found);
+        of_step(pass, step, &mut found);
         for finding in found.iter_mut().skip(from) {
             let finding: &mut Diagnostic = finding;
             finding.step = Some(step.id.value.clone());
@@ -45,11 +44,11 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         template(pass, &Site::end(), &proof.check, &nothing, &mut found);
     }
     for claim in &pass.plan.answer {
-        let mut given = guards.implied(proven.clone(), Terms::new());
+        let mut given = pass.guards.implied(proven.clone(), Terms::new());
         if let Some(when) = &claim.when {
             template(pass, &Site::end(), when, &given, &mut found);
             given.extend(when.facts_if_true());
-            given = guards.implied(given, terms_of(when));
+            given = pass.guards.implied(given, terms_of(when));
         }
         let printed = |given: &GuardFacts| claim.text.printed_reads(given);
         found.extend(look(pass, &Site::end(), &claim.text, &given, &printed));
@@ -60,10 +59,10 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     pass.diagnostics.extend(found);
 }
 
-fn of_step(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step, found: &mut Vec<Diagnostic>) {
+fn of_step(pass: &Pass<'_>, step: &Step, found: &mut Vec<Diagnostic>) {
     let before = Site::before(step);
     if let Some(when) = &step.when {
-        template(pass, &before, when, &before_when(pass, guards, step), found);
+        template(pass, &before, when, &before_when(pass, step), found);
     }
     let given = given(pass, step);
     if let Some(each) = &step.for_each {
@@ -127,7 +126,8 @@ pub(crate) fn proven(pass: &Pass<'_>) -> GuardFacts {
 
 /// What holds where the `when` of a step is asked: what refines a subgoal runs only where that
 /// does.
-pub(crate) fn before_when(pass: &Pass<'_>, guards: &Guards<'_>, step: &Step) -> GuardFacts {
+pub(crate) fn before_when(pass: &Pass<'_>, step: &Step) -> GuardFacts {
+    let guards = &pass.guards;
     let parent = pass.plan.parent(&step.id.value);
     let of_parent = parent.and_then(|(parent, _)| guards.facts(&parent.id.value));
     let terms = parent.map(|(parent, _)| guards.terms(parent));
@@ -158,7 +158,7 @@ fn asserted(plan: &Plan, order: &Order<'_>, step: &Step) -> Vec<Fact> {
 pub(crate) fn given(pass: &Pass<'_>, step: &Step) -> Rc<GuardFacts> {
     pass.guards.given(step, || {
         let guards = &pass.guards;
-        let mut given = before_when(pass, guards, step);
+        let mut given = before_when(pass, step);
         if let Some(own) = guards.facts(&step.id.value) {
             given.extend(own.iter().cloned());
             given = guards.implied(given, guards.terms(step));

@@ -35,10 +35,9 @@ const SCHEMA_BYTES_MAX: usize = 100;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut types = Types::default();
-    let guards = Rc::clone(&pass.guards);
     for step in &pass.plan.steps {
         types.step = Some(step.id.value.clone());
-        types.given = Rc::new(guards::before_when(pass, &guards, step));
+        types.given = Rc::new(guards::before_when(pass, step));
         if let Some(when) = &step.when {
             types.guard(pass, &Site::before(step), when, "`when`");
         }
@@ -56,12 +55,12 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     }
     let proven = guards::proven(pass);
     for claim in &pass.plan.answer {
-        types.given = Rc::new(guards.implied(proven.clone(), guards::Terms::new()));
+        types.given = Rc::new(pass.guards.implied(proven.clone(), guards::Terms::new()));
         if let Some(when) = &claim.when {
             types.guard(pass, &Site::end(), when, "`when`");
             let mut given = proven.clone();
             given.extend(when.facts_if_true());
-            types.given = Rc::new(guards.implied(given, guards::terms_of(when)));
+            types.given = Rc::new(pass.guards.implied(given, guards::terms_of(when)));
         }
         types.text(pass, &Site::end(), &claim.text);
     }

@@ -551,16 +551,16 @@ fn other_texts(a: &Typed, b: &Typed) -> bool {
     }
 }
 
+/// Whether it asks, out of care, that a text is not empty: `shape` says where that is all.
 fn is_care(operator: Compare, given: &str) -> bool {
     operator == Compare::NotEqual && given == "\"\""
 }
 
 /// The literal that the other side never equals, and what that is.
 fn never_equal(a: &Typed, b: &Typed) -> Option<(String, Vec<Value>)> {
-    let ((Exact::Value(literal), Exact::Type(other)) | (Exact::Type(other), Exact::Value(literal))) =
-        (&a.exact, &b.exact)
-    else {
-        return None;
+    let (literal, other) = match (&a.exact, &b.exact) {
+        (Exact::Value(v), Exact::Type(ty)) | (Exact::Type(ty), Exact::Value(v)) => (v, ty),
+        _ => return None,
     };
     if literal.is_null() || !other.excludes(literal) {
         return None;

@@ -4,7 +4,6 @@
 //! pass where its `when` says how each cited step ended that may have ended otherwise.
 
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use crate::check::Pass;
 use crate::check::graph::step_of;
@@ -16,12 +15,13 @@ use crate::plan::readings::is_output;
 use crate::plan::{Claim, OnFailure, Step};
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
-    let guards = Rc::clone(&pass.guards);
     let proven = proven(pass);
     for claim in &pass.plan.answer {
         let said = claim.when.iter().flat_map(|when| when.facts_if_true());
         let terms = claim.when.as_ref().map(terms_of).unwrap_or_default();
-        let facts = guards.implied(proven.iter().cloned().chain(said).collect(), terms);
+        let facts = pass
+            .guards
+            .implied(proven.iter().cloned().chain(said).collect(), terms);
         found.extend(unsure(pass, &facts, claim));
     }
 }
