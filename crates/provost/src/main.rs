@@ -26,6 +26,7 @@ mod drive;
 mod eval_report;
 mod failure;
 mod keyring;
+mod listener;
 mod lsp;
 mod mcp;
 mod metrics;

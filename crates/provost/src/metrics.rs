@@ -23,6 +23,7 @@ use provost_engine::telemetry::{CONTENT_TYPE as OPENMETRICS, openmetrics};
 use tokio::sync::Semaphore;
 
 use crate::failure::Failure;
+use crate::listener;
 
 /// Where the series are.
 const PATH: &str = "/metrics";
@@ -51,12 +52,7 @@ impl MetricsDoor {
                  `stats --openmetrics` into a file of a node exporter",
             ));
         }
-        let listener = TcpListener::bind(address)
-            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|error| {
-                let reason = crate::document::reason(&error);
-                Failure::usage(format!("cannot listen at `{address}`: {reason}"))
-            })?;
+        let listener = listener::at(address)?;
         let store = Arc::new(Store::open_read_only(dir)?);
         Ok(Self { listener, store })
     }

@@ -90,7 +90,7 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 
 /// Whether an operation is as it was called, and its output no secret. Why of the workspace: the
 /// journal does not say it of every output.
-pub fn is_open(workspace: Option<&Workspace>, started: &AttemptStarted) -> bool {
+fn is_open(workspace: Option<&Workspace>, started: &AttemptStarted) -> bool {
     let Some(workspace) = workspace else {
         return false;
     };
@@ -98,6 +98,27 @@ pub fn is_open(workspace: Option<&Workspace>, started: &AttemptStarted) -> bool 
     let is_same = catalog.digest(&started.operation) == Some(started.tool);
     let operation = catalog.get(&started.operation);
     is_same && operation.is_some_and(|operation| !operation.secret)
+}
+
+/// Every event of a run in its order, as a line of the trace with what it holds.
+pub fn all_lines(
+    history: &History,
+    workspace: Option<&Workspace>,
+) -> impl Iterator<Item = (TraceLine, LineData)> {
+    let data = line_data(&history.events, &|started| is_open(workspace, started));
+    let traced = trace(&history.events);
+    let mut lines = traced.planning;
+    lines.extend(traced.execution);
+    lines.sort_by_key(|line| line.seq);
+    lines.into_iter().zip(data)
+}
+
+/// The same of one event, as data.
+pub fn line_json(line: &TraceLine, data: &LineData) -> Value {
+    json!({
+        "seq": line.seq, "at": moment(line.at_ms), "kind": line.kind, "text": line.text,
+        "data": data.data,
+    })
 }
 
 /// Lines with what their events hold.

@@ -28,6 +28,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::server::Server;
 use crate::failure::Failure;
+use crate::listener;
 
 mod clients;
 mod idle;
@@ -78,12 +79,7 @@ impl HttpOptions {
             ));
         }
         let token = Token::read(token)?;
-        let listener = TcpListener::bind(address)
-            .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
-            .map_err(|error| {
-                let reason = crate::document::reason(&error);
-                Failure::usage(format!("cannot listen at `{address}`: {reason}"))
-            })?;
+        let listener = listener::at(address)?;
         let local = ["localhost", "127.0.0.1", "::1"].map(str::to_owned);
         let hosts = local.into_iter().chain(hosts).collect();
         Ok(Self {

@@ -316,7 +316,7 @@ fn a_step_is_shown_in_detail_and_a_run_goes_out_as_a_file() {
     let (run, card) = place.waiting();
     place.run(&["approve", &format!("{run}@{card}")]).exits(0);
     let shown = place.run(&["show", &run, "note"]).exits(0).stdout;
-    let short = regex::Regex::new("(card|arguments|evidence) [0-9a-f]{12}|[0-9]+ ms").unwrap();
+    let short = regex::Regex::new("(card|arguments|evidence) [0-9a-f]{12}|[0-9.]+ ms").unwrap();
     assert_snapshot!(short.replace_all(&shown, "$1 …"), @r#"
     step note of run RUN: succeeded
       purpose    Write the note

@@ -5,13 +5,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use provost_engine::history::History;
-use provost_engine::run::read::trace::{line_data, trace};
 use serde_json::{Value, json};
 
 use crate::cli::show::statements;
 use crate::cli::target::Target;
-use crate::cli::trace::is_open;
+use crate::cli::trace::{all_lines, line_json};
 use crate::cli::validity;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
@@ -40,9 +38,8 @@ pub fn run(verb: &Export, place: &WorkspacePath) -> Result<Exit, Failure> {
     let history = verb.run.history(&store)?;
     let workspace = place.unlocked().ok();
     let found = validity::contradiction(workspace.as_ref(), &store, &history);
-    let data = line_data(&history.events, &|started| {
-        is_open(workspace.as_ref(), started)
-    });
+    let events = all_lines(&history, workspace.as_ref());
+    let events: Vec<Value> = events.map(|(line, data)| line_json(&line, &data)).collect();
     let head = &history.state.head;
     let exported = json!({
         "schema": "provost/export/v1",
@@ -52,7 +49,7 @@ pub fn run(verb: &Export, place: &WorkspacePath) -> Result<Exit, Failure> {
         "contradiction": validity::to_json(found.as_deref()),
         "run": run::to_json(&history.state, place),
         "statements": statements::to_json(&history),
-        "events": events(&history, data.into_iter().map(|line| line.data)),
+        "events": events,
     });
     let Some(path) = &verb.output else {
         output::json(&exported);
@@ -74,19 +71,4 @@ pub fn run(verb: &Export, place: &WorkspacePath) -> Result<Exit, Failure> {
         path.display()
     ));
     Ok(Exit::Done)
-}
-
-/// Every event of the run, with what it says and holds.
-fn events(history: &History, data: impl Iterator<Item = Value>) -> Value {
-    let traced = trace(&history.events);
-    let mut lines = traced.planning;
-    lines.extend(traced.execution);
-    lines.sort_by_key(|line| line.seq);
-    let each = lines.into_iter().zip(data).map(|(line, data)| {
-        json!({
-            "seq": line.seq, "at": moment(line.at_ms), "kind": line.kind, "text": line.text,
-            "data": data,
-        })
-    });
-    each.collect()
 }

@@ -3,13 +3,12 @@
 //! Owns the choice of events that are about a step. Their values come as the trace shows them.
 
 use provost_engine::history::History;
-use provost_engine::run::event::AttemptStarted;
-use provost_engine::run::read::trace::{LineData, TraceLine, line_data, trace};
+use provost_engine::run::read::trace::{LineData, TraceLine};
 use provost_engine::workspace::Workspace;
 use serde_json::{Value, json};
 
 use super::statements;
-use crate::cli::trace::is_open;
+use crate::cli::trace::{all_lines, line_json};
 use crate::failure::Failure;
 use crate::output;
 use crate::screen::page::{Page, TextStyle};
@@ -31,7 +30,10 @@ pub fn run(
     };
     let lines = about(history, workspace, id);
     if json {
-        let events: Vec<Value> = lines.iter().map(|(line, data)| event(line, data)).collect();
+        let events: Vec<Value> = lines
+            .iter()
+            .map(|(line, data)| line_json(line, data))
+            .collect();
         output::json(&json!({
             "schema": "provost/step/v1",
             "run": state.head.run,
@@ -81,15 +83,7 @@ fn said(history: &History, id: &str) -> Vec<Value> {
 
 /// The events about the step, in their order.
 fn about(history: &History, workspace: Option<&Workspace>, id: &str) -> Vec<(TraceLine, LineData)> {
-    let data = line_data(&history.events, &|started: &AttemptStarted| {
-        is_open(workspace, started)
-    });
-    let traced = trace(&history.events);
-    let mut lines = traced.planning;
-    lines.extend(traced.execution);
-    lines.sort_by_key(|line| line.seq);
-    let lines = lines.into_iter().zip(data);
-    lines
+    all_lines(history, workspace)
         .filter(|(line, data)| is_about(history, line, &data.data, id))
         .collect()
 }
@@ -127,11 +121,4 @@ fn values(data: &Value) -> Vec<(&'static str, String)> {
         }
     }
     values
-}
-
-fn event(line: &TraceLine, data: &LineData) -> Value {
-    json!({
-        "seq": line.seq, "at": moment(line.at_ms), "kind": line.kind, "text": line.text,
-        "data": data.data,
-    })
 }
