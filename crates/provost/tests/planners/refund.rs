@@ -46,13 +46,7 @@ fn a_larger_one_asks_and_is_made_once_somebody_said_yes() {
     let needs = "needs      approval by one person of finance";
     assert!(asked.all().contains(needs), "{}", asked.all());
     assert_eq!(shop.refunds(), json!([]));
-    shop.stage.edit("provost.toml", |text| {
-        text.replace("user = \"ada\"", "user = \"bo\"")
-    });
-    let approve = asked.printed_command("approve");
-    let words: Vec<&str> = approve.split_whitespace().skip(1).collect();
-    let skip = if words[0] == "-C" { 2 } else { 0 };
-    shop.run(&words[skip..]).exits(0);
+    shop.approved_by_bo(&asked);
     assert_eq!(shop.refunds(), json!([["pay-1", 9000, null]]));
     assert_eq!(model.model().ledger().len(), 1);
 }

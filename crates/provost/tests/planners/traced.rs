@@ -78,13 +78,7 @@ fn traces() -> Vec<Value> {
     let asked = shop.run(&["run", &goal(9000, "PAY-1")]).exits(3);
     // The ticket is not there: the read fails, and with it its step.
     shop.run(&["run", &goal(9000, "PAY-9")]);
-    shop.stage.edit("provost.toml", |text| {
-        text.replace("user = \"ada\"", "user = \"bo\"")
-    });
-    let approve = asked.printed_command("approve");
-    let words: Vec<&str> = approve.split_whitespace().skip(1).collect();
-    let skip = if words[0] == "-C" { 2 } else { 0 };
-    shop.run(&words[skip..]).exits(0);
+    shop.approved_by_bo(&asked);
     let json = |args: &[&str]| -> Value {
         let ran = shop.run(args).exits(0);
         serde_json::from_str(&ran.stdout).unwrap()

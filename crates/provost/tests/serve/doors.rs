@@ -107,13 +107,7 @@ fn another_name_is_answered_before_anything_else() {
 fn a_page_of_another_site_changes_nothing() {
     let place = team();
     let server = Served::of(&place);
-    let link = place.run(&["invite", "ada"]).exits(0).raw_stdout;
-    let signed_in = server.sign_in(Served::code(&link)).is(303);
-    let cookie = signed_in.heads["set-cookie"]
-        .split(';')
-        .next()
-        .unwrap()
-        .to_owned();
+    let cookie = server.invited(&place, "ada");
     let origin = format!("http://{}", server.host);
     let ask = |more: &[(&str, &str)]| {
         let mut heads = vec![

@@ -76,6 +76,14 @@ impl Served {
         link.trim().split_once('#').unwrap().1
     }
 
+    /// The cookie of somebody who was invited, and signed in by the link.
+    pub fn invited(&self, place: &Workplace, who: &str) -> String {
+        let link = place.run(&["invite", who]).exits(0).raw_stdout;
+        let signed_in = self.sign_in(Self::code(&link)).is(303);
+        let cookie = signed_in.heads["set-cookie"].split(';').next();
+        cookie.unwrap().to_owned()
+    }
+
     /// One request, with exactly these heads.
     pub fn send(&self, line: &str, heads: &[(&str, &str)], body: &str) -> Answer {
         let mut stream = TcpStream::connect(&self.host).unwrap();

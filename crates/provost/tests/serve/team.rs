@@ -213,13 +213,7 @@ fn a_decision_is_the_same_event_through_every_door() {
     assert_eq!(via["login"], "token bo");
     assert!(via["since"].as_i64().unwrap() > 0, "{via}");
     assert_eq!(untold, Value::Null, "the terminal is no server");
-    let link = place.run(&["invite", "bo"]).exits(0).raw_stdout;
-    let signed_in = server.sign_in(Served::code(&link)).is(303);
-    let cookie = signed_in.heads["set-cookie"]
-        .split(';')
-        .next()
-        .unwrap()
-        .to_owned();
+    let cookie = server.invited(&place, "bo");
     let (by_page, via) = decided("d", &|run, card| {
         let form = format!("kind=approve&card={card}");
         let heads = [

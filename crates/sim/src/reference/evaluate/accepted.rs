@@ -8,8 +8,7 @@ use super::{Evaluator, Stop};
 impl Evaluator<'_> {
     /// Whether an output is one that its step accepts.
     pub(super) fn was_accepted(&mut self, step: &Step) -> Result<bool, Stop> {
-        let of = |other: &Step| other.id.value == step.id.value;
-        let number = self.setting.plan.steps.iter().position(of);
+        let number = self.setting.step(&step.id.value).map(|(number, _)| number);
         let key = format!("accept {}", step.id.value);
         if step.for_each.is_some() || number == self.here || !self.settled.insert(key) {
             return Ok(true);

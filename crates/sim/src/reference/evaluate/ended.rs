@@ -27,10 +27,10 @@ impl Evaluator<'_> {
         let end = ENDS.get(option).copied().unwrap_or("succeeded");
         let asserted = step.assertion().map(|asserted| &asserted.condition);
         // What held it back, which nothing passes by; `fresh` reads again after that.
-        let steps = &self.setting.plan.steps;
-        let of = |other: &Step| other.id.value == step.id.value;
-        let number = steps.iter().position(of).filter(|_| step.fresh.is_none());
-        let before = number.map(|number| refs::surely_asserted(self.setting, number));
+        let setting = self.setting;
+        let known = setting.step(&step.id.value);
+        let known = known.filter(|_| step.fresh.is_none());
+        let before = known.map(|(number, _)| refs::surely_asserted(setting, number));
         let own = step.when.iter().chain(asserted);
         let conditions: Vec<&Template> = own.chain(before.into_iter().flatten()).collect();
         if !conditions.is_empty()
