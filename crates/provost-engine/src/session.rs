@@ -352,21 +352,22 @@ impl Session {
         if !append.iter().any(ends) {
             return Ok(None);
         }
-        let events = match self.checkpoint.all_with(append, at_ms) {
-            Some(events) => events,
-            None => {
-                let run = &self.state().head.run;
-                let stored = self.store.load(run).await?;
-                let refused = |reason| StoreError::Refused {
-                    run: run.clone(),
-                    reason,
-                };
-                let mut events = events_of(&stored).map_err(refused)?;
-                events.extend(append.iter().map(|event| (event.clone(), at_ms)));
-                events
-            }
+        let in_force = self.state().plan().map(|plan| plan.checked());
+        let new = append.iter().map(|event| (event, at_ms));
+        if let Some(kept) = self.checkpoint.events() {
+            let facts = RunFacts::of(kept.chain(new), in_force);
+            return Ok(Some(stats::counted(&facts)));
+        }
+        let run = &self.state().head.run;
+        let stored = self.store.load(run).await?;
+        let refused = |reason| StoreError::Refused {
+            run: run.clone(),
+            reason,
         };
-        Ok(Some(stats::counted(&RunFacts::of(&events))))
+        let kept = events_of(&stored).map_err(refused)?;
+        let kept = kept.iter().map(|(event, at)| (event, *at));
+        let facts = RunFacts::of(kept.chain(new), in_force);
+        Ok(Some(stats::counted(&facts)))
     }
 
     fn obey(&mut self, command: Command) {

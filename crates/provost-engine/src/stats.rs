@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_run::event::Event;
 use provost_run::facts::{Economy, FORMULAS, RunFacts};
 
 use crate::engine::EngineError;
@@ -157,8 +158,12 @@ pub(crate) fn facts_of(store: &Store, row: &FactsRow) -> Result<RunFacts, Engine
     let kept = row.facts.as_deref();
     match kept.and_then(|kept| serde_json::from_str(kept).ok()) {
         Some(facts) => Ok(facts),
-        None => history::events(store, &row.run).map(|events| RunFacts::of(&events)),
+        None => history::events(store, &row.run).map(|events| of_journal(&events)),
     }
+}
+
+fn of_journal(events: &[(Event, i64)]) -> RunFacts {
+    RunFacts::of(events.iter().map(|(event, at)| (event, *at)), None)
 }
 
 /// Facts in the form in which they are kept.
@@ -189,7 +194,7 @@ pub fn recount(store: &Store) -> Result<Recounted, EngineError> {
     let mut batch = Vec::new();
     for row in store.run_facts(FORMULAS)? {
         let facts = match history::events(store, &row.run) {
-            Ok(events) => RunFacts::of(&events),
+            Ok(events) => of_journal(&events),
             Err(error) => {
                 done.unread.push((row.run, error.to_string()));
                 continue;

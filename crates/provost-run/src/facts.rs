@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_plan::check::CheckedPlan;
 use provost_plan::money::Money;
 use serde::{Deserialize, Serialize};
 
@@ -130,19 +131,25 @@ pub struct Economy {
 }
 
 impl RunFacts {
-    /// SeriesCounts a journal: events with the moments they were recorded at.
+    /// Counts a journal: events with the moments they were recorded at, in milliseconds.
+    ///
+    /// Who has the plan in force at hand gives it, and it is not read again.
     #[must_use]
-    pub fn of(events: &[(Event, i64)]) -> Self {
+    pub fn of<'e>(
+        events: impl IntoIterator<Item = (&'e Event, i64)>,
+        in_force: Option<&CheckedPlan>,
+    ) -> Self {
+        let events = events.into_iter().collect::<Vec<_>>();
         let mut facts = Self::default();
-        facts.head(events);
-        planning::count(events, &mut facts);
-        execution::count(events, &mut facts);
-        economy::count(events, &mut facts);
-        counts::count(events, &mut facts);
+        facts.head(&events);
+        planning::count(&events, in_force, &mut facts);
+        execution::count(&events, &mut facts);
+        economy::count(&events, &mut facts);
+        counts::count(&events, &mut facts);
         facts
     }
 
-    fn head(&mut self, events: &[(Event, i64)]) {
+    fn head(&mut self, events: &[(&Event, i64)]) {
         for (event, at) in events {
             match event {
                 Event::RunCreated(created) => {

@@ -65,21 +65,21 @@ impl Checkpoint {
         }
     }
 
-    /// All events of the run with these after them; none if it has more than are here.
-    pub(super) fn all_with(&self, events: &[Event], at: i64) -> Option<Vec<(Event, i64)>> {
-        let mut all = self.before.clone()?;
-        for kept in &self.appends {
-            all.extend(kept.events.iter().map(|event| (event.clone(), kept.at)));
-        }
-        all.extend(events.iter().map(|event| (event.clone(), at)));
-        Some(all)
+    /// All events of the run; none if it has more than are here.
+    pub(super) fn events(&self) -> Option<impl Iterator<Item = (&Event, i64)>> {
+        let before = self.before.as_ref()?.iter().map(|(event, at)| (event, *at));
+        Some(before.chain(self.appended()))
+    }
+
+    fn appended(&self) -> impl Iterator<Item = (&Event, i64)> {
+        let appends = self.appends.iter();
+        appends.flat_map(|kept| kept.events.iter().map(|event| (event, kept.at)))
     }
 
     /// The run as it was kept, where `run` is what became of it; `hears` is whether people were
     /// still to be heard by then.
     pub(super) fn restore(&mut self, run: &Run, hears: bool) -> Result<Run, FoldError> {
-        let appends = self.appends.iter();
-        let events = appends.flat_map(|kept| kept.events.iter().map(|event| (event, kept.at)));
+        let events = self.appended();
         let mut kept = match &self.copy {
             Some(copy) => {
                 let mut kept = Run::clone(copy);

@@ -26,7 +26,11 @@ pub struct SeriesCounts(BTreeMap<String, u64>);
 impl SeriesCounts {
     fn more(&mut self, series: &str, labels: &[&str], count: u64) {
         if count > 0 {
-            *self.0.entry(key(series, labels)).or_default() += count;
+            let key = key(series, labels);
+            match self.0.get_mut(&key) {
+                Some(known) => *known += count,
+                None => drop(self.0.insert(key, count)),
+            }
         }
     }
 
@@ -57,15 +61,21 @@ impl SeriesCounts {
 }
 
 fn key(series: &str, labels: &[&str]) -> String {
-    let mut key = series.to_owned();
+    let length = labels.iter().map(|label| 1 + label.len()).sum::<usize>();
+    let mut key = String::with_capacity(series.len() + length);
+    key.push_str(series);
     for label in labels {
         key.push(BETWEEN);
-        key.extend(label.chars().map(|c| if c == BETWEEN { ' ' } else { c }));
+        if label.contains(BETWEEN) {
+            key.push_str(&label.replace(BETWEEN, " "));
+        } else {
+            key.push_str(label);
+        }
     }
     key
 }
 
-pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
+pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let planner = facts.groups.get("planner").cloned();
     let mut tally = SeriesTally {
         planner: planner.unwrap_or_else(|| "unknown".to_owned()),
@@ -228,7 +238,7 @@ impl<'e> SeriesTally<'e> {
     }
 
     /// What only the end of the journal tells.
-    fn finish(&mut self, events: &[(Event, i64)]) {
+    fn finish(&mut self, events: &[(&Event, i64)]) {
         let counts = &mut self.counts;
         for (slot, status) in &self.slots {
             if *status == StepStatus::InDoubt {
@@ -246,7 +256,8 @@ impl<'e> SeriesTally<'e> {
             .ended
             .is_some_and(|status| status != RunStatus::Succeeded)
         {
-            let judged = why(events, &[], &Witnesses::default());
+            let events = events.iter().map(|(event, at)| (Event::clone(event), *at));
+            let judged = why(&events.collect::<Vec<_>>(), &[], &Witnesses::default());
             let party = judged.party.map_or("none", crate::read::why::Party::word);
             let cause = judged.cause.unwrap_or("none");
             counts.one("verdicts", &[judged.guilty.word(), party, cause]);

@@ -9,7 +9,7 @@ use super::RunFacts;
 use crate::call::Slot;
 use crate::event::{Event, StepStatus};
 
-pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
+pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let economy = &mut facts.economy;
     let mut reserved = BTreeMap::new();
     for (event, _) in events {
@@ -67,7 +67,7 @@ enum Open<'e> {
 }
 
 /// The time with a card, a question, a pause or a doubt open: their union.
-fn with_people(events: &[(Event, i64)]) -> i64 {
+fn with_people(events: &[(&Event, i64)]) -> i64 {
     let mut open: BTreeSet<Open<'_>> = BTreeSet::new();
     let mut total = 0;
     let mut last = events.first().map_or(0, |(_, at)| *at);

@@ -11,7 +11,7 @@ use provost_plan::digest::Digest;
 use super::{RunFacts, put};
 use crate::call::{Purpose, Slot};
 use crate::card::CardSubject;
-use crate::event::{AttemptStarted, Event, RunStatus, Settlement, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, Event, RunStatus, Settlement, StepStatus};
 use crate::grade::Rate;
 use crate::outcome::{Class, Landing};
 
@@ -28,10 +28,11 @@ struct SlotStory<'e> {
     last: Option<(StepStatus, Option<Class>)>,
 }
 
-pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
+pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let mut slots: BTreeMap<&Slot, SlotStory<'_>> = BTreeMap::new();
     let mut begun: BTreeMap<(&Slot, u32), &AttemptStarted> = BTreeMap::new();
     let mut confirms: BTreeSet<&Slot> = BTreeSet::new();
+    let mut tries: BTreeMap<&str, Tries> = BTreeMap::new();
     for (event, _) in events {
         match event {
             Event::AttemptStarted(started) => {
@@ -59,11 +60,8 @@ pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
                 }
                 if ended.is_try() {
                     slot.tries += 1;
-                    tried(facts, &started.operation, ended.class);
-                    if let Some(took) = ended.took_us {
-                        let operation = started.operation.clone();
-                        facts.latency_us.entry(operation).or_default().push(took);
-                    }
+                    let of_operation = tries.entry(&started.operation).or_default();
+                    of_operation.count(ended, facts);
                 }
             }
             Event::StepSettled {
@@ -83,24 +81,47 @@ pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
             _ => {}
         }
     }
+    of_tries(tries, facts);
     of_slots(&slots, &confirms, facts);
     of_effects(&slots, events, facts);
     completion(events, facts);
 }
 
-/// Counts a try for the run and for its operation.
-fn tried(facts: &mut RunFacts, operation: &str, class: Class) {
-    let of_operation = facts.operations.entry(operation.to_owned()).or_default();
-    for rates in [&mut facts.execution, of_operation] {
-        let mut count = |key: &str, hit: bool| {
-            let rate: &mut Rate = rates.entry(key.to_owned()).or_default();
-            rate.count(hit);
-        };
-        count("tool_success", class == Class::Ok);
-        count("timeouts", class == Class::Timeout);
+/// The tries at an operation.
+#[derive(Default)]
+struct Tries {
+    success: Rate,
+    timeouts: Rate,
+    took_us: Vec<u64>,
+}
+
+impl Tries {
+    fn count(&mut self, ended: &AttemptEnded, facts: &mut RunFacts) {
+        self.success.count(ended.class == Class::Ok);
+        self.timeouts.count(ended.class == Class::Timeout);
+        self.took_us.extend(ended.took_us);
+        if ended.class != Class::Ok {
+            let class = ended.class.word().to_owned();
+            *facts.failures.entry(class).or_default() += 1;
+        }
     }
-    if class != Class::Ok {
-        *facts.failures.entry(class.word().to_owned()).or_default() += 1;
+}
+
+/// Counts tries for the run and for each operation.
+fn of_tries(tries: BTreeMap<&str, Tries>, facts: &mut RunFacts) {
+    for (operation, tries) in tries {
+        let of_operation = facts.operations.entry(operation.to_owned()).or_default();
+        for rates in [&mut facts.execution, of_operation] {
+            let mut add = |key: &str, rate: Rate| {
+                let sum: &mut Rate = rates.entry(key.to_owned()).or_default();
+                *sum = sum.and(rate);
+            };
+            add("tool_success", tries.success);
+            add("timeouts", tries.timeouts);
+        }
+        if !tries.took_us.is_empty() {
+            facts.latency_us.insert(operation.to_owned(), tries.took_us);
+        }
     }
 }
 
@@ -156,7 +177,7 @@ fn of_slots(
 
 fn of_effects(
     slots: &BTreeMap<&Slot, SlotStory<'_>>,
-    events: &[(Event, i64)],
+    events: &[(&Event, i64)],
     facts: &mut RunFacts,
 ) {
     let repeats = approved_repeats(events);
@@ -190,7 +211,7 @@ fn of_effects(
 }
 
 /// Repeats that a person saw on a card and approved, by operation and arguments.
-fn approved_repeats(events: &[(Event, i64)]) -> BTreeMap<(&str, Digest), u64> {
+fn approved_repeats<'e>(events: &[(&'e Event, i64)]) -> BTreeMap<(&'e str, Digest), u64> {
     let mut cards = BTreeMap::new();
     let mut repeats: BTreeMap<(&str, Digest), u64> = BTreeMap::new();
     for (event, _) in events {
@@ -217,7 +238,7 @@ fn approved_repeats(events: &[(Event, i64)]) -> BTreeMap<(&str, Digest), u64> {
 }
 
 /// Calls on cards that would repeat one, and conflicts that the machine found before a call.
-fn held_back(slots: &BTreeMap<&Slot, SlotStory<'_>>, events: &[(Event, i64)]) -> u64 {
+fn held_back(slots: &BTreeMap<&Slot, SlotStory<'_>>, events: &[(&Event, i64)]) -> u64 {
     let on_cards = events.iter().filter_map(|(event, _)| match event {
         Event::ApprovalRequested { card, .. } => match &card.subject {
             CardSubject::Step { calls, .. } => {
@@ -237,7 +258,7 @@ fn held_back(slots: &BTreeMap<&Slot, SlotStory<'_>>, events: &[(Event, i64)]) ->
     on_cards.sum::<u64>() + conflicts.count() as u64
 }
 
-fn completion(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn completion(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let ended = events.iter().rev().find_map(|(event, _)| match event {
         Event::RunEnded(ended) => Some(ended.status),
         _ => None,

@@ -27,8 +27,13 @@ pub(super) struct PlanNeeds {
 
 impl PlanNeeds {
     /// Of a plan as the journal has it; none if it cannot be read.
-    pub(super) fn of(document: &Value, record: &PlanRecord) -> Option<Self> {
+    pub(super) fn read(document: &Value, record: &PlanRecord) -> Option<Self> {
         let plan = plan_from_value(document, "<journal>").ok()?;
+        Some(Self::of(&plan, record))
+    }
+
+    /// Of a plan, with the record of its check.
+    pub(super) fn of(plan: &Plan, record: &PlanRecord) -> Self {
         let mut questions = BTreeSet::new();
         let mut operations = BTreeMap::new();
         for step in &plan.steps {
@@ -41,13 +46,13 @@ impl PlanNeeds {
         }
         let reads = record.steps.iter();
         let reads = reads.map(|(id, step)| (id.clone(), step.reads.clone()));
-        Some(Self {
+        Self {
             steps: record.steps.keys().cloned().collect(),
             questions,
             operations,
-            said: said(&plan),
+            said: said(plan),
             reads: reads.collect(),
-        })
+        }
     }
 
     /// The needed steps, where `is_effect` says which are no reads.

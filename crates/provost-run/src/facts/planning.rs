@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_plan::check::PlanRecord;
+use provost_plan::check::{CheckedPlan, PlanRecord};
 use provost_plan::digest::Digest;
 use provost_plan::plan::Goal;
 use provost_plan::plan::request::{FindingView, RequestKind, Why};
@@ -38,9 +38,13 @@ struct Admitted<'e> {
     record: &'e PlanRecord,
 }
 
-pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
+pub(super) fn count(
+    events: &[(&Event, i64)],
+    in_force: Option<&CheckedPlan>,
+    facts: &mut RunFacts,
+) {
     first_time(events, facts);
-    completeness(events, facts);
+    completeness(events, in_force, facts);
     repeated_reads(events, facts);
     revisions(events, facts);
     helped(events, facts);
@@ -50,7 +54,7 @@ pub(super) fn count(events: &[(Event, i64)], facts: &mut RunFacts) {
 }
 
 /// The plans in order, without what a person has undone after.
-fn admitted(events: &[(Event, i64)]) -> Vec<Admitted<'_>> {
+fn admitted<'e>(events: &[(&'e Event, i64)]) -> Vec<Admitted<'e>> {
     let mut plans = Vec::new();
     for (event, _) in events {
         match event {
@@ -65,7 +69,7 @@ fn admitted(events: &[(Event, i64)]) -> Vec<Admitted<'_>> {
 }
 
 /// Whether the first proposal of a planner was checked before any was refused or mended.
-fn first_time(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn first_time(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let mut proposed = false;
     for (event, _) in events {
         let held = match event {
@@ -83,7 +87,7 @@ fn first_time(events: &[(Event, i64)], facts: &mut RunFacts) {
     put(&mut facts.planning, "first_time", 0, u64::from(proposed));
 }
 
-fn completeness(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn completeness(events: &[(&Event, i64)], in_force: Option<&CheckedPlan>, facts: &mut RunFacts) {
     for (event, _) in events {
         if let Event::RunEnded(ended) = event {
             let held = ended.criteria.values();
@@ -100,8 +104,14 @@ fn completeness(events: &[(Event, i64)], facts: &mut RunFacts) {
     let (Some(first), Some(last)) = (plans.first(), plans.last()) else {
         return;
     };
-    let Some(needs) = PlanNeeds::of(last.document, last.record) else {
-        return;
+    // Why: who has the plan at hand has read it once; reading it again is most of the counting.
+    let same = in_force.filter(|plan| plan.record().digest == last.record.digest);
+    let needs = match same {
+        Some(plan) => PlanNeeds::of(plan.plan(), last.record),
+        None => match PlanNeeds::read(last.document, last.record) {
+            Some(needs) => needs,
+            None => return,
+        },
     };
     let known = effects(events);
     let of_step = |id: &str| known.get(needs.operations.get(id)?.as_str()).copied();
@@ -149,7 +159,7 @@ fn completeness(events: &[(Event, i64)], facts: &mut RunFacts) {
 }
 
 /// Whether an operation changes something, as far as its calls and cards tell.
-fn effects(events: &[(Event, i64)]) -> BTreeMap<&str, bool> {
+fn effects<'e>(events: &[(&'e Event, i64)]) -> BTreeMap<&'e str, bool> {
     let mut known = BTreeMap::new();
     for (event, _) in events {
         match event {
@@ -172,7 +182,7 @@ fn effects(events: &[(Event, i64)]) -> BTreeMap<&str, bool> {
 }
 
 /// Whether a planner revised the plan, for another reason than a failure of a service.
-fn revised_for_its_own_sake(events: &[(Event, i64)]) -> bool {
+fn revised_for_its_own_sake(events: &[(&Event, i64)]) -> bool {
     revisions_of(events)
         .iter()
         .any(|revision| match revision.why {
@@ -182,7 +192,7 @@ fn revised_for_its_own_sake(events: &[(Event, i64)]) -> bool {
 }
 
 /// Reads made again although nothing of the run changed anything since.
-fn repeated_reads(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn repeated_reads(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let mut observed: BTreeSet<(&str, Digest)> = BTreeSet::new();
     let mut begun = BTreeMap::new();
     let (mut repeated, mut made) = (0, 0);
@@ -220,7 +230,7 @@ struct Revision<'e> {
 }
 
 /// The revisions that a planner made and that changed something.
-fn revisions_of(events: &[(Event, i64)]) -> Vec<Revision<'_>> {
+fn revisions_of<'e>(events: &[(&'e Event, i64)]) -> Vec<Revision<'e>> {
     let mut asked: Option<Option<&Why>> = None;
     let mut found = Vec::new();
     for (at, (event, _)) in events.iter().enumerate() {
@@ -247,7 +257,7 @@ fn revisions_of(events: &[(Event, i64)]) -> Vec<Revision<'_>> {
     found
 }
 
-fn revisions(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn revisions(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let found = revisions_of(events);
     let runs = u64::from(!admitted(events).is_empty());
     put(&mut facts.planning, "revisions", found.len() as u64, runs);
@@ -266,7 +276,7 @@ fn revisions(events: &[(Event, i64)], facts: &mut RunFacts) {
 }
 
 /// Of the revisions after a failure or an unmet criterion, those whose next one is another or none.
-fn helped(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn helped(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let (mut helped, mut of) = (0, 0);
     for revision in revisions_of(events) {
         let after = events.iter().skip(revision.at);
@@ -315,7 +325,7 @@ fn unmet(event: &Event) -> Option<Vec<&str>> {
 }
 
 /// Edges of admitted plans, against what was wrong with edges: found by the check, or at run time.
-fn dependencies(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn dependencies(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let about = |finding: &&FindingView| DEPENDENCY_CODES.contains(&finding.code.as_str());
     let mut faults = 0;
     let mut absent: BTreeSet<&str> = BTreeSet::new();
@@ -349,7 +359,7 @@ fn dependencies(events: &[(Event, i64)], facts: &mut RunFacts) {
     put(&mut facts.planning, "dependencies", edges, edges + faults);
 }
 
-fn clarifications(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn clarifications(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let mut asked: BTreeMap<Digest, bool> = BTreeMap::new();
     let mut goal: Option<&Goal> = None;
     let mut answers: Vec<&Value> = Vec::new();
@@ -368,7 +378,7 @@ fn clarifications(events: &[(Event, i64)], facts: &mut RunFacts) {
                 question, value, ..
             } if asked.contains_key(question) => {
                 answered += 1;
-                let later = events.iter().skip(at);
+                let later = events.iter().skip(at).map(|(event, _)| *event);
                 used += u64::from(is_used(value, later));
                 let stood = goal.is_some_and(|goal| stands_in(value, goal));
                 needless += u64::from(stood || answers.contains(&value));
@@ -390,8 +400,8 @@ fn clarifications(events: &[(Event, i64)], facts: &mut RunFacts) {
 }
 
 /// Whether an answer is a literal or a parameter of what was planned next.
-fn is_used<'e>(value: &Value, later: impl Iterator<Item = &'e (Event, i64)>) -> bool {
-    for (event, _) in later {
+fn is_used<'e>(value: &Value, later: impl Iterator<Item = &'e Event>) -> bool {
+    for event in later {
         match event {
             Event::PlanChecked { document, .. } => return holds(document, value),
             Event::GoalInterpreted { goal, .. } if goal.params.values().any(|one| one == value) => {
@@ -425,7 +435,7 @@ fn stands_in(value: &Value, goal: &Goal) -> bool {
 }
 
 /// Attempts whose arguments are those of the card that a person approved, of those that needed one.
-fn adherence(events: &[(Event, i64)], facts: &mut RunFacts) {
+fn adherence(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let mut cards = BTreeMap::new();
     let (mut adhered, mut of) = (0, 0);
     for (event, _) in events {

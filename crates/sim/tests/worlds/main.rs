@@ -183,7 +183,7 @@ fn facts_of(history: &History) -> (Vec<serde_json::Value>, RunFacts) {
         events.push((Event::from_stored(kind, version, &payload).unwrap(), at));
         shown.push(serde_json::json!([at, kind, payload]));
     }
-    let facts = RunFacts::of(&events);
+    let facts = RunFacts::of(events.iter().map(|(event, at)| (event, *at)), None);
     // What a store keeps of a run that is over, and what is read from it, are the same counts.
     let kept = serde_json::to_string(&facts).unwrap();
     assert_eq!(serde_json::from_str::<RunFacts>(&kept).unwrap(), facts);
