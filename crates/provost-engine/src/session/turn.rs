@@ -5,6 +5,10 @@
 //! copy of the run; one that is not back in time is made once more, and whatever takes long in it
 //! has failed.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+
 use provost_run::admission::Admission;
 use provost_run::machine::{Effort, Input, Output, Run, StepError};
 use tokio::sync::{Semaphore, oneshot};
@@ -14,6 +18,33 @@ use crate::limits::{LABORIOUS_TURNS_MAX, TURN_STACK_BYTES};
 
 /// How many laborious turns are made at once.
 static PLACES: Semaphore = Semaphore::const_new(LABORIOUS_TURNS_MAX);
+
+/// Where laborious turns go: to threads that stay, one for each place. Why they stay: each run has
+/// such a turn, and a thread that begins costs as much as the check of a small plan.
+static THREADS: LazyLock<Option<Sender<Job>>> = LazyLock::new(|| {
+    let (sender, jobs) = channel();
+    let jobs = Arc::new(Mutex::new(jobs));
+    for _ in 0..LABORIOUS_TURNS_MAX {
+        let jobs = Arc::clone(&jobs);
+        let thread = std::thread::Builder::new()
+            .name("turn".to_owned())
+            .stack_size(TURN_STACK_BYTES)
+            .spawn(move || work(&jobs));
+        thread.ok()?;
+    }
+    Some(sender)
+});
+
+/// A laborious turn.
+type Job = Box<dyn FnOnce() + Send>;
+
+fn work(jobs: &Mutex<Receiver<Job>>) {
+    let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
+    while let Ok(job) = next() {
+        // Why caught: whoever waits learns it as its channel closes, and the thread is still needed.
+        drop(catch_unwind(AssertUnwindSafe(job)));
+    }
+}
 
 impl Session {
     /// What the machine makes of an input.
@@ -52,18 +83,16 @@ impl Session {
         let place = PLACES.acquire().await.ok()?;
         let (back, made) = oneshot::channel();
         let (now, input, said) = (self.now(), input.clone(), said.clone());
-        let thread = std::thread::Builder::new()
-            .name("turn".to_owned())
-            .stack_size(TURN_STACK_BYTES)
-            .spawn(move || {
-                let _place = place;
-                let mut run = run;
-                let made = run.step_with(Effort::All, input, now, &said);
-                // Why ignored: who waited may have gone on without it.
-                let _ = back.send(made.map(|output| (run, output)));
-            });
         // Why a thread and no task: a runtime that ends waits for its tasks.
-        thread.ok()?;
+        let threads = THREADS.as_ref()?;
+        let turn = move || {
+            let _place = place;
+            let mut run = run;
+            let made = run.step_with(Effort::All, input, now, &said);
+            // Why ignored: who waited may have gone on without it.
+            let _ = back.send(made.map(|output| (run, output)));
+        };
+        threads.send(Box::new(turn)).ok()?;
         tokio::time::timeout(self.turn_time, made).await.ok()?.ok()
     }
 }
