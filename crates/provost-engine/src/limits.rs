@@ -30,6 +30,8 @@ pub const TURN_STACK_BYTES: usize = 16 * 1024 * 1024;
 pub const AMBIGUOUS_NAMES_MAX: usize = 6;
 /// Most runs that are looked at for calls that equal one: calls before those are not counted.
 pub const EARLIER_RUNS_MAX: usize = 100;
+/// Most writes of other runs that are kept between two looks.
+pub const EARLIER_WRITES_MAX: usize = 20_000;
 /// For how long equal calls are remembered unless the operator says otherwise, in milliseconds.
 pub const REPEATS_SHOWN_MS: i64 = 30 * 24 * 3_600_000;
 /// Most calls in flight at once that an operator may allow.

@@ -142,6 +142,18 @@ impl Writes {
     /// The kinds of events that bear on them.
     pub const KINDS: [&str; 3] = ["AttemptStarted", "AttemptEnded", "DoubtSettled"];
 
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.made.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.made.is_empty()
+    }
+
     /// Takes in the next event of the run.
     pub fn apply(&mut self, event: &Event, at_ms: i64) {
         match event {

@@ -163,6 +163,64 @@ fn what_rests_on_other_equal_calls_than_there_are_is_not_kept() {
     );
 }
 
+/// A run after its first `after` events does this too.
+fn goes_on(store: &Store, run: &str, after: u64, line: &str) {
+    let event = event_of(line);
+    let (kind, version, payload) = event.to_stored();
+    let mut one = append(run, after, 1);
+    one.events = vec![NewEvent {
+        kind: kind.into(),
+        version,
+        at_ms: 6,
+        payload: payload.into(),
+    }];
+    store.append(one).wait().unwrap();
+}
+
+/// What was read of a run is gone on with, and not taken for all that it ever did.
+#[test]
+fn what_a_run_did_since_it_was_looked_at_is_known() {
+    let (_dir, store) = opened();
+    run(&store, "one", 5, &["start a bob"]);
+    let unknown = lines(&known(&store, "two", 0));
+    assert_eq!(unknown, ["5 step `a` of run one may have taken effect"]);
+    goes_on(&store, "one", 1, "end a none");
+    assert_eq!(known(&store, "three", 0), EarlierCalls::default());
+    goes_on(&store, "one", 2, "start a bob");
+    goes_on(&store, "one", 3, "end a happened");
+    let happened = lines(&known(&store, "four", 0));
+    assert_eq!(happened, ["6 step `a` of run one took effect"]);
+}
+
+/// A journal that was put in place of the one that was read: its events are read, not what was
+/// read of the other.
+#[test]
+fn a_run_that_was_exchanged_is_read_anew() {
+    let (other_dir, other) = opened();
+    run(
+        &other,
+        "one",
+        5,
+        &["start a eve", "end a happened", "start b bob"],
+    );
+    drop(other);
+    let (dir, store) = opened();
+    run(&store, "one", 5, &["start a bob", "end a happened"]);
+    let before = lines(&known(&store, "two", 0));
+    assert_eq!(before, ["5 step `a` of run one took effect"]);
+    let file = Connection::open(dir.path().join("journal.db")).unwrap();
+    let other = other_dir.path().join("journal.db");
+    file.execute("ATTACH ?1 AS other", [other.to_str()])
+        .unwrap();
+    file.execute_batch(
+        "DELETE FROM events; INSERT INTO events SELECT * FROM other.events; \
+         UPDATE runs SET (head_seq, head) = (SELECT head_seq, head FROM other.runs)",
+    )
+    .unwrap();
+    let after = lines(&known(&store, "three", 0));
+    assert_eq!(after, ["5 step `b` of run one may have taken effect"]);
+}
+
 /// The latest are named, all are counted, and what is older than the window is neither.
 #[test]
 fn the_latest_equal_calls_are_named_and_those_before_the_window_are_not() {

@@ -12,12 +12,14 @@ use provost_run::call::Slot;
 use provost_run::earlier::{CallKey, EarlierCalls};
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 
-use super::{Store, StoreError, budgets, earlier};
+use super::earlier::EarlierRuns;
+use super::{Store, StoreError, budgets};
 use crate::owner::Owner;
 
 /// Whose rows are changed, and when.
 pub(super) struct AdmissionTx<'c> {
     pub(super) connection: &'c Connection,
+    pub(super) earlier: &'c mut EarlierRuns,
     pub(super) owner: &'c Owner,
     pub(super) run: &'c str,
     /// Now, as the run tells time.
@@ -48,7 +50,7 @@ impl From<Vec<(Slot, Denial)>> for Refusal {
 impl AdmissionTx<'_> {
     /// Carries out the entries of an append.
     pub(super) fn enter(
-        &self,
+        &mut self,
         entries: &[AdmissionEntry],
     ) -> rusqlite::Result<Result<AdmissionResult, StoreError>> {
         match self.otherwise(entries) {
@@ -63,7 +65,7 @@ impl AdmissionTx<'_> {
 
     /// The equal calls of other runs that are not as the entries know them.
     fn otherwise(
-        &self,
+        &mut self,
         entries: &[AdmissionEntry],
     ) -> Result<Vec<(CallKey, EarlierCalls)>, StoreError> {
         let mut others = Vec::new();
@@ -71,7 +73,7 @@ impl AdmissionTx<'_> {
             let AdmissionEntry::Earlier(look) = entry else {
                 continue;
             };
-            let calls = earlier::calls(self.connection, look, self.run)?;
+            let calls = self.earlier.calls(self.connection, look, self.run)?;
             if calls != look.known {
                 others.push((look.call.clone(), calls));
             }

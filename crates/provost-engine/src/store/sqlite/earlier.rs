@@ -1,45 +1,105 @@
 //! Equal calls of other runs, read from the events themselves.
 //!
 //! Owns the way from a call to the runs that made it before. Keeps no table: what is said of a call
-//! is the fold of its run's events, found by an index over them. INVARIANT: a call that equals
+//! is the fold of its run's events, found by an index over them; what was folded is gone on with. INVARIANT: a call that equals
 //! another, and whose events stand in the journal, is found whatever became of its run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_run::admission::EarlierLook;
 use provost_run::earlier::{CallKey, EarlierCall, EarlierCalls, Writes};
 use rusqlite::{Connection, params};
 
 use super::StoreError;
-use super::read;
-use crate::limits::EARLIER_RUNS_MAX;
+use super::read::{self, EventPlace};
+use crate::limits::{EARLIER_RUNS_MAX, EARLIER_WRITES_MAX};
 use crate::store::event::call_number;
 
 /// Attempts at calls of a number, the latest first. What has it is compared as a whole.
 pub(super) const ATTEMPTS: &str =
     "SELECT run FROM events WHERE call = ?1 AND at_ms >= ?2 ORDER BY at_ms DESC";
 
-/// The calls of other runs than `own` that equal the one that is asked about.
-pub(super) fn calls(
-    connection: &Connection,
-    look: &EarlierLook,
-    own: &str,
-) -> Result<EarlierCalls, StoreError> {
-    let mut found = Vec::new();
-    for n in runs(connection, look)? {
-        let run: String = connection
-            .prepare_cached("SELECT id FROM runs WHERE n = ?1")
-            .and_then(|mut query| query.query_row([n], |row| row.get(0)))
-            .map_err(StoreError::read)?;
-        if run != own {
-            let writes = writes(connection, n, &run)?;
-            found.extend(equal(&writes, &look.call, &run).filter(|call| call.at >= look.since));
-        }
+/// Runs whose writes were read, as far as they had come by then.
+///
+/// Why kept: who makes a hundred equal calls would read each earlier run a hundred times.
+#[derive(Debug, Default)]
+pub(super) struct EarlierRuns {
+    known: BTreeMap<i64, KnownRun>,
+}
+
+/// The writes of a run up to an event.
+#[derive(Debug)]
+struct KnownRun {
+    place: EventPlace,
+    writes: Writes,
+}
+
+impl KnownRun {
+    fn new() -> Self {
+        let (place, writes) = (EventPlace::START, Writes::default());
+        Self { place, writes }
     }
-    found.sort_by(|one, other| (other.at, &other.run).cmp(&(one.at, &one.run)));
-    let mut calls = EarlierCalls::default();
-    found.into_iter().for_each(|call| calls.push(call));
-    Ok(calls)
+
+    /// Takes in what the run did since.
+    fn go_on(mut self, connection: &Connection, n: i64, run: &str) -> Result<Self, StoreError> {
+        let Self { place, writes } = &mut self;
+        read::each_event_after(*place, connection, n, run, |row| {
+            if Writes::KINDS.contains(&row.kind.as_str()) {
+                writes.apply(&row.event(run)?, row.at_ms);
+            }
+            let (seq, link) = (row.seq, row.link);
+            *place = EventPlace { seq, link };
+            Ok(())
+        })?;
+        Ok(self)
+    }
+}
+
+impl EarlierRuns {
+    /// The calls of other runs than `own` that equal the one that is asked about.
+    pub(super) fn calls(
+        &mut self,
+        connection: &Connection,
+        look: &EarlierLook,
+        own: &str,
+    ) -> Result<EarlierCalls, StoreError> {
+        let mut found = Vec::new();
+        for n in runs(connection, look)? {
+            let run: String = connection
+                .prepare_cached("SELECT id FROM runs WHERE n = ?1")
+                .and_then(|mut query| query.query_row([n], |row| row.get(0)))
+                .map_err(StoreError::read)?;
+            if run != own {
+                let writes = self.writes(connection, n, &run)?;
+                found.extend(equal(writes, &look.call, &run).filter(|call| call.at >= look.since));
+            }
+        }
+        found.sort_by(|one, other| (other.at, &other.run).cmp(&(one.at, &one.run)));
+        let mut calls = EarlierCalls::default();
+        found.into_iter().for_each(|call| calls.push(call));
+        Ok(calls)
+    }
+
+    /// The writes of a run, as its events tell them.
+    fn writes(
+        &mut self,
+        connection: &Connection,
+        n: i64,
+        run: &str,
+    ) -> Result<&Writes, StoreError> {
+        let known = self.known.remove(&n);
+        // Why once more: another journal may have been put in place of the one that was read.
+        let read = known.map(|known| known.go_on(connection, n, run));
+        let read = match read {
+            Some(Ok(read)) => read,
+            _ => KnownRun::new().go_on(connection, n, run)?,
+        };
+        let kept = self.known.values().map(|known| known.writes.len());
+        if kept.sum::<usize>() + read.writes.len() > EARLIER_WRITES_MAX {
+            self.known.clear();
+        }
+        Ok(&self.known.entry(n).or_insert(read).writes)
+    }
 }
 
 /// The runs that attempted the call, the latest first, as many as are looked at.
@@ -57,18 +117,6 @@ fn runs(connection: &Connection, look: &EarlierLook) -> Result<BTreeSet<i64>, St
         runs.insert(row.get(0).map_err(StoreError::read)?);
     }
     Ok(runs)
-}
-
-/// The writes of a run, as its events tell them.
-fn writes(connection: &Connection, n: i64, run: &str) -> Result<Writes, StoreError> {
-    let mut writes = Writes::default();
-    read::each_event(connection, n, run, |row| {
-        if Writes::KINDS.contains(&row.kind.as_str()) {
-            writes.apply(&row.event(run)?, row.at_ms);
-        }
-        Ok(())
-    })?;
-    Ok(writes)
 }
 
 fn equal<'w>(

@@ -292,21 +292,47 @@ pub(super) fn numbers(connection: &Connection) -> Result<Vec<(i64, String)>, Sto
         .map_err(StoreError::read)
 }
 
+/// How far the events of a run were read: the last one and its link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventPlace {
+    pub(super) seq: u64,
+    pub(super) link: Digest,
+}
+
+impl EventPlace {
+    /// Before the first event.
+    pub(super) const START: Self = Self {
+        seq: 0,
+        link: GENESIS,
+    };
+}
+
 /// Gives each event of a run, its chain checked on the way, and where the run ends.
 pub(super) fn each_event(
     connection: &Connection,
     n: i64,
     id: &str,
+    take: impl FnMut(&EventRow) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    each_event_after(EventPlace::START, connection, n, id, take)
+}
+
+/// [`each_event`] of those after `place`.
+pub(super) fn each_event_after(
+    place: EventPlace,
+    connection: &Connection,
+    n: i64,
+    id: &str,
     mut take: impl FnMut(&EventRow) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
+    let EventPlace { mut seq, mut link } = place;
     let head = run(connection, id)?;
     let mut query = connection
         .prepare_cached(&format!(
-            "SELECT {EVENT_COLUMNS} FROM events WHERE run = ?1 ORDER BY seq"
+            "SELECT {EVENT_COLUMNS} FROM events WHERE run = ?1 AND seq > ?2 ORDER BY seq"
         ))
         .map_err(StoreError::read)?;
-    let mut rows = query.query([n]).map_err(StoreError::read)?;
-    let (mut seq, mut link) = (0, GENESIS);
+    let mut rows = query.query(params![n, seq]).map_err(StoreError::read)?;
     while let Some(row) = rows.next().map_err(StoreError::read)? {
         let event = EventRow::read(row).map_err(StoreError::read)?;
         event.check(id, seq, &link)?;

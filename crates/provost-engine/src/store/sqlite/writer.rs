@@ -16,6 +16,7 @@ use provost_run::admission::AdmissionEntry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
 use super::admission::{AdmissionTx, Refusal};
+use super::earlier::EarlierRuns;
 use super::error::plain;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
@@ -188,6 +189,8 @@ pub(super) struct Writer {
     store: Option<Arc<str>>,
     /// What was held against the events before it was relied on.
     guarded: Guarded,
+    /// What was read of other runs to find equal calls.
+    earlier: EarlierRuns,
 }
 
 /// A transaction that is open.
@@ -215,6 +218,7 @@ impl Writer {
             since_checkpoint: 0,
             store: None,
             guarded: Guarded::default(),
+            earlier: EarlierRuns::default(),
         }
     }
 
@@ -499,8 +503,9 @@ impl Writer {
             Ok(rows) => self.log(batch, &[LogEvent::TablesRestored { rows }])?,
             Err(error) => return Ok(Err(error)),
         }
-        let desk = AdmissionTx {
+        let mut desk = AdmissionTx {
             connection: &self.connection,
+            earlier: &mut self.earlier,
             owner: &self.owner,
             run: &append.run,
             at_ms: append.events.last().map_or(0, |event| event.at_ms),
