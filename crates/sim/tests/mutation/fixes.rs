@@ -359,7 +359,10 @@ fn a_fix_leaves_order_approvals_conditions_and_meaning_as_they_were() {
             *codes.entry(code).or_default() += count;
         }
         wrong.extend(tally.wrong);
-        assert!(named().is_some() || tally.helped > 0, "{name}: no fix was tried");
+        assert!(
+            named().is_some() || tally.helped > 0,
+            "{name}: no fix was tried"
+        );
     }
     println!("{texts} texts, {mended} mended; fixes that help, by code: {codes:?}");
     for line in &wrong {
