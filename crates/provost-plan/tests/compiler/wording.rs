@@ -25,7 +25,7 @@ fn findings_name_what_helps_and_nothing_else() {
             "lower `at_most` of `finished`, or raise `wall` in the limits of the plan",
             "set `timeout`",
         ),
-        ("time-passed", "attempts of", "`at_most`"),
+        ("time-passed", "one attempt of 30s", "`at_most`"),
         (
             "calls-read-again",
             "`fresh` may call `level` 3 times more",

@@ -30,8 +30,12 @@ struct StepGuard {
 #[derive(Default)]
 pub(crate) struct Guards<'a> {
     of_steps: BTreeMap<&'a str, StepGuard>,
+    /// The steps with terms, as they are numbered in `with`.
+    numbered: Vec<&'a str>,
+    /// How many terms each of these has.
+    counts: Vec<usize>,
     /// The steps whose condition has a term.
-    with: BTreeMap<String, Vec<&'a str>>,
+    with: BTreeMap<String, Vec<usize>>,
     /// What holds where a step runs, for the passes that ask after the first.
     given: RefCell<BTreeMap<String, Rc<GuardFacts>>>,
     /// How many facts are kept there.
@@ -39,7 +43,7 @@ pub(crate) struct Guards<'a> {
 }
 
 /// Most facts that are kept from one pass to the next; beyond, each pass finds them anew.
-const FACTS_KEPT_MAX: usize = 100_000;
+const FACTS_KEPT_MAX: usize = 250_000;
 
 /// The terms of a condition.
 pub(crate) fn terms_of(when: &Template) -> Terms {
@@ -64,8 +68,11 @@ impl<'a> Guards<'a> {
             let parent = plan.parent(id).and_then(|(parent, _)| parent.when.as_ref());
             terms.extend(parent.map(terms_of).unwrap_or_default());
             for term in &terms {
-                guards.with.entry(term.clone()).or_default().push(id);
+                let with = guards.with.entry(term.clone()).or_default();
+                with.push(guards.numbered.len());
             }
+            guards.numbered.push(id);
+            guards.counts.push(terms.len());
             let guard = StepGuard {
                 facts: when.map(Template::facts_if_true).unwrap_or_default(),
                 asserted,
@@ -114,48 +121,99 @@ impl<'a> Guards<'a> {
     /// does not go on without it.
     pub(crate) fn implied(&self, mut facts: GuardFacts, terms: Terms) -> GuardFacts {
         // Each step's guard is added once, the nearest first.
-        let mut added: BTreeSet<(String, bool)> = BTreeSet::new();
+        let mut added = 0usize;
         // With each, whether it has ended: what is only sure to run may still be to come.
-        let mut new: VecDeque<(String, bool)> = ended(&facts).collect();
+        let mut new = StepQueue::default();
+        new.extend(&facts);
         let mut known = Terms::new();
         let mut heard: Vec<String> = terms.into_iter().collect();
+        // Why counted: a step of which a term is heard need not be compared with all that is known.
+        let mut missing = self.counts.clone();
         loop {
             while let Some(term) = heard.pop() {
                 if known.contains(&term) {
                     continue;
                 }
-                known.insert(term.clone());
-                for id in self.with.get(&term).into_iter().flatten() {
-                    let guard = self.of_steps.get(id);
-                    if guard.is_some_and(|guard| guard.is_all && guard.terms.is_subset(&known)) {
-                        new.push_back(((*id).to_owned(), false));
+                for at in self.with.get(&term).into_iter().flatten() {
+                    let (Some(left), Some(id)) = (missing.get_mut(*at), self.numbered.get(*at))
+                    else {
+                        continue;
+                    };
+                    *left = left.saturating_sub(1);
+                    let guard = self.of_steps.get(id).filter(|guard| guard.is_all);
+                    if *left == 0 && guard.is_some() {
+                        new.push(id, false);
                         facts.insert(Fact::Status {
                             step: (*id).to_owned(),
                             words: BTreeSet::from(["succeeded".to_owned()]),
                         });
                     }
                 }
+                known.insert(term);
             }
-            let Some((id, has_ended)) = new.pop_front() else {
+            let Some((id, has_ended)) = new.pop() else {
                 break;
             };
-            if added.len() >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
+            if added >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
                 break;
             }
-            let more = self.of_steps.get(id.as_str());
-            if added.insert((id, has_ended))
-                && let Some(more) = more
-            {
-                new.extend(ended(&more.facts));
-                facts.extend(more.facts.iter().cloned());
-                heard.extend(more.terms.iter().cloned());
-                if has_ended {
-                    new.extend(ended(&more.asserted));
-                    facts.extend(more.asserted.iter().cloned());
-                }
+            added += 1;
+            let Some(more) = self.of_steps.get(id.as_str()) else {
+                continue;
+            };
+            new.extend(&more.facts);
+            add(&mut facts, &more.facts);
+            let unheard = more.terms.iter().filter(|term| !known.contains(*term));
+            heard.extend(unheard.cloned());
+            if has_ended {
+                new.extend(&more.asserted);
+                add(&mut facts, &more.asserted);
             }
         }
         facts
+    }
+}
+
+/// Adds facts. Why one by one: guards that rest on the same ones say mostly what is known.
+fn add(facts: &mut GuardFacts, more: &GuardFacts) {
+    for fact in more {
+        if !facts.contains(fact) {
+            facts.insert(fact.clone());
+        }
+    }
+}
+
+/// The steps whose guards are still to be followed, each once.
+#[derive(Default)]
+struct StepQueue {
+    queue: VecDeque<(String, bool)>,
+    /// Those that were ever in it: as ended, and as sure to run.
+    seen: [BTreeSet<String>; 2],
+}
+
+impl StepQueue {
+    fn push(&mut self, id: &str, has_ended: bool) {
+        let [sure, ended] = &mut self.seen;
+        let seen = if has_ended { ended } else { sure };
+        if !seen.contains(id) {
+            seen.insert(id.to_owned());
+            self.queue.push_back((id.to_owned(), has_ended));
+        }
+    }
+
+    /// The steps that have succeeded if these facts hold: somebody has asked, so they have ended.
+    fn extend(&mut self, facts: &GuardFacts) {
+        for fact in facts {
+            if let Fact::Status { step, words } = fact
+                && words.iter().all(|word| word == "succeeded")
+            {
+                self.push(step, true);
+            }
+        }
+    }
+
+    fn pop(&mut self) -> Option<(String, bool)> {
+        self.queue.pop_front()
     }
 }
 
@@ -164,20 +222,4 @@ fn asserted(step: &Step) -> GuardFacts {
     let asserted = step.assertion();
     let asserted = asserted.map(|asserted| asserted.condition.facts_if_true());
     asserted.unwrap_or_default()
-}
-
-/// The same, as steps that have ended: somebody has asked.
-fn ended(facts: &GuardFacts) -> impl Iterator<Item = (String, bool)> + use<> {
-    succeeded(facts).into_iter().map(|id| (id, true))
-}
-
-/// The steps that have succeeded if these facts hold.
-fn succeeded(facts: &GuardFacts) -> Vec<String> {
-    let of = |fact: &Fact| match fact {
-        Fact::Status { step, words } if words.iter().all(|word| word == "succeeded") => {
-            Some(step.clone())
-        }
-        _ => None,
-    };
-    facts.iter().filter_map(of).collect()
 }
