@@ -439,7 +439,7 @@ fn without_a_file_every_playbook_is_checked() {
     assert_snapshot!(place.run(&["check", "--errors-only"]), @"
     exit 0
     --- stdout
-    ok: `playbooks/ask.yaml`, 2 steps, 1 read; approval needed for 1 step
+    ok: `playbooks/ask.yaml`, 2 steps, 1 read; no approval needed; 1 question
     not checked:
       how long people take to answer: whose
       the plans of up to 5 revisions

@@ -18,12 +18,44 @@ pub(crate) type Terms = BTreeSet<String>;
 
 /// The condition of a step, what it says if it is true, and what the step asserts.
 struct StepGuard {
-    facts: GuardFacts,
+    facts: NumberedFacts,
     /// What it asserts, and what held it back: known once it has succeeded.
-    asserted: GuardFacts,
+    asserted: NumberedFacts,
     terms: Terms,
     /// Whether it alone keeps the step from its output where the plan goes on.
     is_all: bool,
+}
+
+/// Facts with the number that each has among those of all conditions. Why: guards that rest on the
+/// same ones say mostly what is known, and a number is compared at once.
+#[derive(Default)]
+struct NumberedFacts {
+    facts: GuardFacts,
+    /// In the order of the facts.
+    numbers: Vec<usize>,
+}
+
+impl NumberedFacts {
+    fn of(facts: GuardFacts, all: &mut BTreeMap<Fact, usize>) -> Self {
+        let mut number = |fact: &Fact| {
+            let next = all.len();
+            *all.entry(fact.clone()).or_insert(next)
+        };
+        let numbers = facts.iter().map(&mut number).collect();
+        Self { facts, numbers }
+    }
+
+    /// Adds those that are not held yet, and follows them.
+    fn add(&self, facts: &mut GuardFacts, held: &mut [bool], new: &mut StepQueue) {
+        for (fact, at) in self.facts.iter().zip(&self.numbers) {
+            let Some(is_held) = held.get_mut(*at).filter(|is_held| !**is_held) else {
+                continue;
+            };
+            *is_held = true;
+            new.follow(fact);
+            facts.insert(fact.clone());
+        }
+    }
 }
 
 /// The conditions of all steps; read once, however many rest on them.
@@ -34,6 +66,8 @@ pub(crate) struct Guards<'a> {
     numbered: Vec<&'a str>,
     /// How many terms each of these has.
     counts: Vec<usize>,
+    /// The facts of all conditions, numbered.
+    all: BTreeMap<Fact, usize>,
     /// The steps whose condition has a term.
     with: BTreeMap<String, Vec<usize>>,
     /// What holds where a step runs, for the passes that ask after the first.
@@ -73,9 +107,10 @@ impl<'a> Guards<'a> {
             }
             guards.numbered.push(id);
             guards.counts.push(terms.len());
+            let facts = when.map(Template::facts_if_true).unwrap_or_default();
             let guard = StepGuard {
-                facts: when.map(Template::facts_if_true).unwrap_or_default(),
-                asserted,
+                facts: NumberedFacts::of(facts, &mut guards.all),
+                asserted: NumberedFacts::of(asserted, &mut guards.all),
                 terms,
                 is_all: !step.on_failure.may_go_on(),
             };
@@ -103,7 +138,7 @@ impl<'a> Guards<'a> {
 
     /// What the condition of a step says if it is true.
     pub(super) fn facts(&self, id: &str) -> Option<&GuardFacts> {
-        self.of_steps.get(id).map(|guard| &guard.facts)
+        self.of_steps.get(id).map(|guard| &guard.facts.facts)
     }
 
     /// The terms that hold where a step runs.
@@ -124,7 +159,14 @@ impl<'a> Guards<'a> {
         let mut added = 0usize;
         // With each, whether it has ended: what is only sure to run may still be to come.
         let mut new = StepQueue::default();
-        new.extend(&facts);
+        let mut held = vec![false; self.all.len()];
+        for fact in &facts {
+            new.follow(fact);
+            let number = self.all.get(fact).copied();
+            if let Some(is_held) = number.and_then(|at| held.get_mut(at)) {
+                *is_held = true;
+            }
+        }
         let mut known = Terms::new();
         let mut heard: Vec<String> = terms.into_iter().collect();
         // Why counted: a step of which a term is heard need not be compared with all that is known.
@@ -161,25 +203,14 @@ impl<'a> Guards<'a> {
             let Some(more) = self.of_steps.get(id.as_str()) else {
                 continue;
             };
-            new.extend(&more.facts);
-            add(&mut facts, &more.facts);
+            more.facts.add(&mut facts, &mut held, &mut new);
             let unheard = more.terms.iter().filter(|term| !known.contains(*term));
             heard.extend(unheard.cloned());
             if has_ended {
-                new.extend(&more.asserted);
-                add(&mut facts, &more.asserted);
+                more.asserted.add(&mut facts, &mut held, &mut new);
             }
         }
         facts
-    }
-}
-
-/// Adds facts. Why one by one: guards that rest on the same ones say mostly what is known.
-fn add(facts: &mut GuardFacts, more: &GuardFacts) {
-    for fact in more {
-        if !facts.contains(fact) {
-            facts.insert(fact.clone());
-        }
     }
 }
 
@@ -201,14 +232,12 @@ impl StepQueue {
         }
     }
 
-    /// The steps that have succeeded if these facts hold: somebody has asked, so they have ended.
-    fn extend(&mut self, facts: &GuardFacts) {
-        for fact in facts {
-            if let Fact::Status { step, words } = fact
-                && words.iter().all(|word| word == "succeeded")
-            {
-                self.push(step, true);
-            }
+    /// The step that has succeeded if a fact holds: somebody has asked, so it has ended.
+    fn follow(&mut self, fact: &Fact) {
+        if let Fact::Status { step, words } = fact
+            && words.iter().all(|word| word == "succeeded")
+        {
+            self.push(step, true);
         }
     }
 
