@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Operation, Risk};
 use crate::diagnostic::{Diagnostic, Severity, limited};
 use crate::digest::Digest;
 use crate::expr::{ArgTree, Key, Root, Scope, Template};
-use crate::fix::hold_back;
+use crate::fix::{hold_back, keep_certain};
 use crate::label::Label;
 use crate::limits::{SUGGESTIONS_MAX, TURN_WORK_MAX, TYPE_WORK_MAX};
 use crate::plan::assertion::before;
@@ -351,7 +351,8 @@ pub fn check_open(
     hold_back(&mut diagnostics);
     let withheld = diagnostics.iter().any(|found| withholds(base, found));
     let record = (!withheld).then(|| record::of(&pass, &not_checked));
-    let diagnostics = limited(diagnostics, pass.uncounted);
+    let mut diagnostics = limited(diagnostics, pass.uncounted);
+    keep_certain(&plan.source.text, &mut diagnostics);
     Checked {
         plan: record.map(|record| CheckedPlan {
             plan,

@@ -11,10 +11,11 @@ use super::Pass;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::duration;
-use crate::limits::{PLAN_STEPS_MAX, TYPE_WORK_MAX};
+use crate::limits::{PLAN_STEPS_MAX, RETAKEN_MAX, TYPE_WORK_MAX};
 use crate::plan::{Limits, Step, StepKind};
 use crate::source::Span;
 
+mod capped;
 mod envelope;
 mod time;
 mod values;
@@ -24,7 +25,7 @@ pub use values::{ValueShare, ValueWorst};
 pub use worst::{StepWorst, WorstCase};
 
 pub(crate) use worst::worst_case;
-use worst::{attempts_of, calls_of};
+use worst::{attempts_of, calls_of, items};
 
 /// The limits that hold for a plan: the operator's, narrowed by its own.
 pub(crate) fn limits(pass: &Pass<'_>) -> Limits {
@@ -40,14 +41,12 @@ pub(crate) fn run(pass: &mut Pass<'_>) -> WorstCase {
     let mut found = Vec::new();
     found.extend(steps_finding(pass, &limits, &worst));
     if worst.calls > limits.calls {
-        let (count, limit) = (worst.calls, limits.calls);
         let code = Code::TooManyCalls;
-        found.push(count_finding(pass, code, "calls", count, limit));
+        found.push(count_finding(pass, code, &worst, limits.calls));
     }
     if worst.attempts > limits.attempts {
-        let (count, limit) = (worst.attempts, limits.attempts);
         let code = Code::TooManyAttempts;
-        found.push(count_finding(pass, code, "attempts", count, limit));
+        found.push(count_finding(pass, code, &worst, limits.attempts));
     }
     found.extend(money_finding(pass, &limits, &worst));
     found.extend(tokens_finding(pass, &limits, &worst));
@@ -103,18 +102,24 @@ pub(crate) fn types(pass: &mut Pass<'_>) {
 }
 
 /// A finding about a count, at the step that adds the most to it.
-fn count_finding(pass: &Pass<'_>, code: Code, what: &str, count: u64, limit: u64) -> Diagnostic {
-    let share = |step: &Step| match code {
-        _ if step.tool().is_none() => {
-            let (calls, attempts) = envelope::calls_of(pass, step);
-            if code == Code::TooManyAttempts {
-                attempts
-            } else {
-                calls
-            }
-        }
-        Code::TooManyAttempts => attempts_of(pass, step),
-        _ => calls_of(pass, step),
+fn count_finding(pass: &Pass<'_>, code: Code, worst: &WorstCase, limit: u64) -> Diagnostic {
+    let is_attempts = code == Code::TooManyAttempts;
+    let (what, count) = match is_attempts {
+        true => ("attempts", worst.attempts),
+        false => ("calls", worst.calls),
+    };
+    let rows: BTreeMap<&str, &StepWorst> = worst
+        .rows
+        .iter()
+        .map(|row| (row.step.as_str(), row))
+        .collect();
+    let share = |step: &Step| {
+        let (calls, attempts) = match rows.get(step.id.value.as_str()) {
+            _ if step.tool().is_none() => envelope::calls_of(pass, step),
+            Some(row) => (row.calls, row.attempts),
+            None => (calls_of(pass, step), attempts_of(pass, step)),
+        };
+        if is_attempts { attempts } else { calls }
     };
     // Why: the first of the largest, so that the place does not hang on the order of comparison.
     let calls = |step: &&Step| step.tool().is_some() || step.is_open_subgoal();
@@ -122,10 +127,22 @@ fn count_finding(pass: &Pass<'_>, code: Code, what: &str, count: u64, limit: u64
     let message = format!("up to {count} {what}, more than the limit of {limit}");
     let field = format!("the limit is `{what}` in `[limits]` of provost.toml, or in the plan");
     match largest.max_by_key(|step| share(step)) {
-        Some(step) => Diagnostic::new(code, step.id.span, message)
-            .label(format!("up to {} {what} here", share(step)))
-            .hint(field)
-            .step(&step.id.value),
+        Some(step) => {
+            let finding = Diagnostic::new(code, step.id.span, message)
+                .label(format!("up to {} {what} here", share(step)))
+                .hint(field)
+                .step(&step.id.value);
+            let again = worst::takers(pass, step);
+            again.into_iter().fold(finding, |finding, taker| {
+                let each = u64::from(RETAKEN_MAX).saturating_mul(items(step));
+                let label = format!("`fresh` may call `{}` {each} times more", step.id.value);
+                let span = taker
+                    .fresh
+                    .as_ref()
+                    .map_or(taker.id.span, |fresh| fresh.span);
+                finding.related(span, label)
+            })
+        }
         None => Diagnostic::new(code, Span::default(), message),
     }
 }
@@ -241,8 +258,12 @@ fn time_finding(
     } else {
         finding
     };
-    finding.hint(
-        "a step without `retry` is tried three times; set `timeout` or `retry` on the steps, or \
-         raise `wall` in `[limits]` of provost.toml",
-    )
+    let own = pass.plan.limits.as_ref();
+    let own = own.is_some_and(|own| own.wall_ms == limits.wall_ms);
+    let place = if own {
+        "of the plan"
+    } else {
+        "of provost.toml"
+    };
+    time::slowest(pass, &worst.path, finding, place)
 }

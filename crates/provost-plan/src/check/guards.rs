@@ -36,6 +36,9 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
         for finding in found.iter_mut().skip(from) {
             let finding: &mut Diagnostic = finding;
             finding.step = Some(step.id.value.clone());
+            finding
+                .notes
+                .extend(asserted_before_fresh(pass, step, finding.span));
         }
     }
     let nothing = GuardFacts::new();
@@ -152,6 +155,26 @@ fn asserted(plan: &Plan, order: &Order<'_>, step: &Step) -> Vec<Fact> {
         words: BTreeSet::from(["succeeded".to_owned()]),
     });
     facts.collect()
+}
+
+/// Why an assertion guards no read of a step with `fresh`, where one looks at the same output.
+fn asserted_before_fresh(pass: &Pass<'_>, step: &Step, at: Span) -> Option<String> {
+    step.fresh.as_ref()?;
+    let templates = step.templates().into_iter();
+    let mut reads = templates.flat_map(|(_, template)| template.references());
+    let read = reads.find(|read| at.start <= read.span.start && read.span.end <= at.end)?;
+    let of = step_of(read)?;
+    let mut assertions = pass.order.assertions(&step.id.value);
+    let asserted = assertions.find(|one| {
+        let condition = one.assertion().map(|one| &one.condition);
+        let mut looks = condition.into_iter().flat_map(Template::references);
+        looks.any(|look| step_of(look) == Some(of))
+    })?;
+    Some(format!(
+        "`{}` asserted it of what was read before: `fresh` may read `{of}` again, so say it in \
+         `when` of `{}`",
+        asserted.id.value, step.id.value
+    ))
 }
 
 /// What holds where a step runs.

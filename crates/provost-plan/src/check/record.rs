@@ -190,7 +190,14 @@ pub(crate) fn not_checked(pass: &Pass<'_>, worst: &budget::WorstCase) -> Vec<Str
     if revisions > 0 {
         list.push(format!("the plans of up to {revisions} revisions"));
     }
-    list.extend(worst.gaps());
+    let limits = budget::limits(pass);
+    // Why one word: where nobody counts money or tokens, there is no total to miss.
+    let counts = limits.money.is_some() || limits.tokens.is_some() || worst.is_priced();
+    if counts {
+        list.extend(worst.gaps());
+    } else if !worst.rows.is_empty() {
+        list.push("what calls cost".to_owned());
+    }
     list.push("what tools do beyond their declared effect".to_owned());
     list
 }

@@ -10,7 +10,8 @@ use serde_json::json;
 
 use super::Pass;
 use super::typing::{Typed, TypedPlace, type_of};
-use crate::expr::{Root, Segment, StepStatus};
+use crate::expr::tree::Expr;
+use crate::expr::{Expression, Root, Segment, StepStatus};
 use crate::plan::{CallRole, Field, Step, StepKind};
 use crate::schema::{Kinds, PathType, Schema, Shape, Type};
 
@@ -60,22 +61,28 @@ impl<'a> Site<'a> {
 
     /// `args` and `question`: of one item.
     pub(crate) fn call(pass: &Pass<'_>, step: &'a Step) -> Self {
-        let item = step.for_each.as_ref().map(|each| {
-            let site = Self::before(step);
-            let names = |root: &Root, path: &[Segment]| pass.place(&site, root, path);
-            let list = each.list.whole().map(|list| {
-                // What is wrong in it is reported where the list itself is checked.
-                type_of(list.ast(), &names, &mut Vec::new())
-            });
-            let item = list.and_then(|list| list.to_type().item());
-            item.map_or(Typed::of(Kinds::JSON), Typed::ty)
-        });
+        let list = step.for_each.as_ref().map(|each| each.list.whole());
         Self {
-            step: Some(step),
-            item,
-            output: false,
-            read: false,
+            item: list.map(|list| Self::item(pass, step, list.map(Expression::ast))),
+            ..Self::before(step)
         }
+    }
+
+    /// The same of one item of `list`: of the whole one, of which a condition takes some.
+    pub(crate) fn of_item(pass: &Pass<'_>, step: &'a Step, list: &Expr) -> Self {
+        Self {
+            item: Some(Self::item(pass, step, Some(list))),
+            ..Self::before(step)
+        }
+    }
+
+    fn item(pass: &Pass<'_>, step: &'a Step, list: Option<&Expr>) -> Typed {
+        let site = Self::before(step);
+        let names = |root: &Root, path: &[Segment]| pass.place(&site, root, path);
+        // What is wrong in it is reported where the list itself is checked.
+        let list = list.map(|list| type_of(list, &names, &mut Vec::new()));
+        let item = list.and_then(|list| list.to_type().item());
+        item.map_or(Typed::of(Kinds::JSON), Typed::ty)
     }
 
     /// `until` and `accept`: of one item, with its output.

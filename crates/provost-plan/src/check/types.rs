@@ -33,6 +33,12 @@ use left_out::{Called, MarkedEntry};
 /// Longest schema that is shown in a message, in bytes.
 const SCHEMA_BYTES_MAX: usize = 100;
 
+/// What an expression inside a text may come to.
+const GAP: &str = r"[\s\S]*";
+/// Longest form of a text with expressions in it that is told apart, in bytes; of a longer one its
+/// least length is known.
+const PATTERN_BYTES_MAX: usize = 4_096;
+
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut types = Types::default();
     for step in &pass.plan.steps {
@@ -173,12 +179,20 @@ impl Types {
                         Part::Expr(expression) => {
                             let typed = type_where(expression.ast(), &names, &sure, &mut found);
                             found.extend(unprintable(&typed, expression.span()));
-                            pattern.push_str(r"[\s\S]*");
+                            // Why not one for each: two gaps side by side are one.
+                            if !pattern.ends_with(GAP) {
+                                pattern.push_str(GAP);
+                            }
                         }
                     }
                 }
                 pattern.push('$');
-                let schema = json!({ "type": "string", "minLength": chars, "pattern": pattern });
+                let mut schema = json!({ "type": "string", "minLength": chars });
+                if let Some(map) = schema.as_object_mut()
+                    && pattern.len() <= PATTERN_BYTES_MAX
+                {
+                    map.insert("pattern".to_owned(), pattern.into());
+                }
                 Typed::ty(Type::of_json(&schema))
             }
         };

@@ -397,23 +397,21 @@ impl Typing<'_, '_> {
     }
 
     fn chain(&mut self, first: &Expr, rest: &[(Arith, Expr)]) -> Typed {
-        let mut left = self.expr(first).kinds;
+        let mut left = self.expr(first);
         for (operator, operand) in rest {
-            let right = self.expr(operand).kinds;
-            let result = arithmetic(*operator, left, right);
-            if result == Kinds::NONE && left != Kinds::NONE && right != Kinds::NONE {
-                let message = format!(
-                    "`{}` does not take {} and {}",
-                    operator.symbol(),
-                    left.words(),
-                    right.words()
-                );
+            let right = self.expr(operand);
+            let (a, b) = (left.kinds, right.kinds);
+            let result = arithmetic(*operator, a, b);
+            if result == Kinds::NONE && a != Kinds::NONE && b != Kinds::NONE {
+                let symbol = operator.symbol();
+                let message = format!("`{symbol}` does not take {} and {}", a.words(), b.words());
                 self.report(first.span.to(operand.span), message);
                 return Typed::of(Kinds::ANY);
             }
-            left = result;
+            let range = ranges::of_chain(*operator, &left, &right);
+            left = range.unwrap_or(Typed::of(result));
         }
-        Typed::of(left)
+        left
     }
 
     fn compare(&mut self, operator: Compare, left: &Expr, right: &Expr, span: Span) {
@@ -524,6 +522,9 @@ impl Typing<'_, '_> {
         self.variables.insert(walk.variable.id, item);
         if let Some(filter) = &walk.filter {
             self.operand(filter, Kinds::BOOL, "the condition");
+            if let Some(item) = self.filtered(&walk.variable, filter) {
+                self.variables.insert(walk.variable.id, item);
+            }
         }
         match walk.kind {
             WalkKind::All | WalkKind::Exists | WalkKind::ExistsOne => {

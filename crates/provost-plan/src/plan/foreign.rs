@@ -17,6 +17,7 @@ use crate::node::{Kind, Node, parse_yaml};
 use crate::source::{Source, Span};
 
 mod call;
+mod diagram;
 mod document;
 mod expression;
 mod flow;
@@ -66,6 +67,8 @@ struct ForeignPlan {
     steps: Vec<ForeignStep>,
     answers: Vec<ForeignAnswer>,
     parts: BTreeMap<String, &'static str>,
+    /// What each job passes on, by its name: references to the results of its steps.
+    passed_on: BTreeMap<String, BTreeMap<String, String>>,
     /// Proofs as a plan has them.
     success: Option<Value>,
     /// Limits as a plan has them.
@@ -131,7 +134,7 @@ pub fn explained(
     diagnostics: Vec<Diagnostic>,
 ) -> Vec<Diagnostic> {
     if is_own(&source.text) {
-        return diagnostics;
+        return with_way_on(source, diagnostics);
     }
     let Some(found) = convert(source, catalog) else {
         let is_data = parse_yaml(&source.text).is_ok_and(|node| !is_text(&node));
@@ -157,7 +160,23 @@ pub fn explained(
     if found.open.len() > OPEN_SHOWN {
         finding = finding.note(format!("and {} more", found.open.len() - OPEN_SHOWN));
     }
-    vec![finding]
+    vec![finding.hint(CONVERT)]
+}
+
+/// How a document in another form becomes a plan.
+const CONVERT: &str = "`provost check FILE --convert` writes it as a plan, and marks what is open";
+
+/// The findings of a plan, with the way on where it may be a document in another form after all.
+fn with_way_on(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
+    let names_none = |node: Node| node.get("schema").is_none();
+    if parse_yaml(&source.text).is_ok_and(names_none)
+        && let Some(first) = diagnostics.first_mut()
+    {
+        first
+            .notes
+            .push(format!("if this is a plan in another form: {CONVERT}"));
+    }
+    diagnostics
 }
 
 /// The finding of a text in which no steps are found.
@@ -195,14 +214,27 @@ fn draft(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
     if let Some(draft) = parsed(text, catalog) {
         return Some(draft);
     }
-    for block in lines::fenced(text) {
-        let found = parsed(block, catalog).or_else(|| lines::read(block, catalog));
-        if let Some(mut draft) = found {
-            draft.form = "a plan in a code block with words around it";
-            return Some(draft);
-        }
+    if let Some(draft) = diagram::read(text, catalog) {
+        return Some(draft);
     }
-    lines::read(text, catalog)
+    let blocks = lines::fenced(text);
+    let data = blocks.iter().filter_map(|block| parsed(block, catalog));
+    // Why all: a log of thoughts holds one call in each.
+    let data = data.reduce(|mut all, next| {
+        all.steps.extend(next.steps);
+        all.answers.extend(next.answers);
+        all.parts.extend(next.parts);
+        all.rest.extend(next.rest);
+        all.open.extend(next.open);
+        all
+    });
+    let lines = || blocks.iter().find_map(|block| lines::read(block, catalog));
+    if let Some(mut draft) = data.or_else(lines) {
+        draft.form = "a plan in a code block with words around it";
+        return Some(draft);
+    }
+    let data = lines::data_within(text).and_then(|data| parsed(data, catalog));
+    data.or_else(|| lines::read(text, catalog))
 }
 
 fn parsed(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {

@@ -288,6 +288,19 @@ impl Type {
         }
     }
 
+    /// The values of both, where that has a form.
+    #[must_use]
+    pub fn both(&self, other: &Self) -> Option<Self> {
+        let with_other = |schema: &CanonicalSchema| schema.intersect(&other.schema).ok();
+        Some(Self {
+            schema: with_other(&self.schema)?,
+            named: match &self.named {
+                Some(named) => Some(with_other(named)?),
+                None => None,
+            },
+        })
+    }
+
     /// Whether a value is certainly not of this type.
     #[must_use]
     pub fn excludes(&self, value: &Value) -> bool {

@@ -12,8 +12,10 @@ use crate::diagnostic::{Diagnostic, Severity, has_errors};
 use crate::node::{Kind, Node, parse_yaml};
 use crate::source::{Source, Span, Spanned};
 
+mod certain;
 mod slip;
 
+pub use certain::keep_certain;
 pub(crate) use slip::surely;
 
 /// Most fixes of one text.
@@ -126,14 +128,8 @@ impl<'s> Editor<'s> {
 
     /// Replaces the one whole word `from` in a span; with two of them nobody knows which is meant.
     fn rename(&self, span: Span, from: &str, to: &str) -> Option<Edit> {
-        let text = self.text(span)?;
-        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
-        let mut places = text.match_indices(from).filter(|(at, _)| {
-            let before = text.get(..*at).and_then(|text| text.chars().next_back());
-            let after = text.get(at + from.len()..).and_then(|t| t.chars().next());
-            !before.is_some_and(is_word) && !after.is_some_and(is_word)
-        });
-        let (Some((at, _)), None) = (places.next(), places.next()) else {
+        let mut places = certain::words(self.text(span)?, from);
+        let (Some(at), None) = (places.next(), places.next()) else {
             return None;
         };
         Some(Edit {

@@ -283,7 +283,7 @@ answer: "${ steps.mail.status } ${ steps.fetch.status }"
     how long people take to answer: ask
     whether a lost reply can be settled without a person: mail
     the plans of up to 5 revisions
-    worst case, money and tokens: no total: `cost` of `mail.send`, `tickets.count`, `tickets.list`, `web.fetch` is not set
+    what calls cost
     what tools do beyond their declared effect
     ");
     let checks = &plan.record().steps["list"].run_checks;

@@ -32,3 +32,4 @@ mod read_back;
 mod schema_bounds;
 mod schema_valid;
 mod subgoals;
+mod wording;

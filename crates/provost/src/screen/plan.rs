@@ -182,12 +182,18 @@ pub fn steps_line(plan: &CheckedPlan, catalog: &Catalog) -> String {
 
 /// One line that sums a plan up: steps, effects, what is asked.
 pub fn summary(plan: &CheckedPlan, catalog: &Catalog) -> String {
-    let steps = plan.plan().steps.iter();
-    let asked = match steps.filter(|step| asks(plan, step)).count() {
+    let is_question = |step: &&Step| matches!(step.kind, StepKind::Question { .. });
+    let steps = || plan.plan().steps.iter();
+    let approvals = steps().filter(|step| !is_question(step) && asks(plan, step));
+    let asked = match approvals.count() {
         0 => "no approval needed".to_owned(),
         n => format!("approval needed for {}", count(n, "step")),
     };
-    format!("{}; {asked}", steps_line(plan, catalog))
+    let questions = match steps().filter(is_question).count() {
+        0 => String::new(),
+        n => format!("; {}", count(n, "question")),
+    };
+    format!("{}; {asked}{questions}", steps_line(plan, catalog))
 }
 
 /// Whether a person is asked about a step.

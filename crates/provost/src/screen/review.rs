@@ -53,6 +53,7 @@ fn stands_beside(line: &str) -> bool {
     let said = [
         "arguments that are checked at run time",
         "whether a lost reply can be settled",
+        "what calls cost",
         "worst case, ",
     ];
     said.iter().any(|said| line.starts_with(said))

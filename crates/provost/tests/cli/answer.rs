@@ -19,7 +19,7 @@ fn a_question_waits_with_its_command_and_an_answer_goes_on() {
     run RUN: Ask whose orders count
     solo workspace: the requester may also approve
 
-    plan, revision 1: 2 steps, 1 read; approval needed for 1 step
+    plan, revision 1: 2 steps, 1 read; no approval needed; 1 question
       1  whose  (question)   -     answer  from anyone who may approve
       2  count  shop.orders  read  permit  by plain-reads
 

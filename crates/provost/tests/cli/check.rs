@@ -12,7 +12,7 @@ fn a_good_plan_is_ok_and_says_what_was_not_looked_at() {
     ok: `plan.yaml`, 1 step, 1 read; no approval needed
     not checked:
       the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
+      what calls cost
       what tools do beyond their declared effect
     ");
     assert!(!place.path(".provost").exists());
@@ -71,7 +71,7 @@ fn warnings_pass_unless_denied() {
     ok: `plan.yaml`, 1 step, 1 read; no approval needed; 1 warning
     not checked:
       the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
+      what calls cost
       what tools do beyond their declared effect
     ");
     place
@@ -120,7 +120,7 @@ fn a_playbook_is_compiled_in_its_own_file() {
       how long people take to answer: note
       whether a lost reply can be settled without a person: note
       the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
+      what calls cost
       what tools do beyond their declared effect
     ");
 }
@@ -325,7 +325,7 @@ fn what_has_one_safe_fix_is_fixed() {
       how long people take to answer: note
       whether a lost reply can be settled without a person: note
       the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
+      what calls cost
       what tools do beyond their declared effect
     "#);
     let fixed = std::fs::read_to_string(place.path("plan.yaml")).unwrap();
@@ -439,18 +439,18 @@ fn without_a_file_every_playbook_is_checked() {
     assert_snapshot!(place.run(&["check", "--errors-only"]), @"
     exit 0
     --- stdout
-    ok: `playbooks/ask.yaml`, 2 steps, 1 read; approval needed for 1 step
+    ok: `playbooks/ask.yaml`, 2 steps, 1 read; no approval needed; 1 question
     not checked:
       how long people take to answer: whose
       the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
+      what calls cost
       what tools do beyond their declared effect
     not shown: 1 note
 
     ok: `playbooks/count.yaml`, 1 step, 1 read; no approval needed
     not checked:
       the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `shop.orders` is not set
+      what calls cost
       what tools do beyond their declared effect
 
     ok: `playbooks/note.yaml`, 2 steps, 1 read, 1 write; approval needed for 1 step
@@ -458,7 +458,7 @@ fn without_a_file_every_playbook_is_checked() {
       how long people take to answer: note
       whether a lost reply can be settled without a person: note
       the plans of up to 5 revisions
-      worst case, money and tokens: no total: `cost` of `notes.write`, `shop.orders` is not set
+      what calls cost
       what tools do beyond their declared effect
     not shown: 2 notes
     ");

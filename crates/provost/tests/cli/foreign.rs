@@ -63,6 +63,76 @@ fn documents() -> Vec<(String, String, bool)> {
     documents
 }
 
+/// The documents of the second index, in the same form.
+fn more_documents() -> Vec<(String, String, bool)> {
+    let index = root().join("corpus/foreign/more/INDEX.txt");
+    let index = std::fs::read_to_string(index).unwrap();
+    let rows = index.lines().filter(|line| line.contains("| corpus/"));
+    let documents: Vec<_> = rows
+        .map(|row| {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            let [_, name, _, workspace, converts, _] = cells.as_slice() else {
+                panic!("a row of four cells: {row}");
+            };
+            let name = format!("more/{name}");
+            (name, (*workspace).to_owned(), *converts == "yes")
+        })
+        .collect();
+    assert_eq!(documents.len(), 30);
+    documents
+}
+
+#[test]
+fn thirty_more_documents_convert_or_are_refused_until_they_are_settled() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("plan.yaml");
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for (name, workspace, converts) in more_documents() {
+        let document = Path::new("corpus/foreign").join(&name);
+        let checked = check(&document, &workspace);
+        assert_eq!(errors(&checked), ["P011"], "{name}");
+        let hint = checked["findings"][0]["hint"].as_str();
+        assert!(
+            hint.is_some_and(|hint| hint.contains("--convert")),
+            "{name}"
+        );
+        let found = convert(&document, &workspace).unwrap_or_else(|| panic!("{name}"));
+        let open = found["open"].as_array().unwrap();
+        let is_settled = open.iter().all(|open| open["tool"] == true);
+        std::fs::write(&path, found["plan"].as_str().unwrap()).unwrap();
+        let errors = errors(&check(&path, &workspace));
+        assert!(open.is_empty() || !errors.is_empty(), "{name}: {open:?}");
+        count += usize::from(is_settled);
+        if is_settled != converts {
+            wrong.push(name);
+        }
+    }
+    assert_eq!(wrong, Vec::<String>::new());
+    assert!(count >= 20, "{count}");
+}
+
+/// Control: what a log decided after it had looked, and who must agree, is not lost.
+#[test]
+fn what_a_log_decided_is_open_and_a_protected_place_asks() {
+    let log = "Thought: Is it stale?\nAction: tracker.export\nAction Input: {\"id\": \"1\"}\n\
+               Observation: {}\nThought: It is stale.\nAction: tracker.label\n\
+               Action Input: {\"ticket\": \"OPS-1\", \"label\": \"stale\"}\n";
+    let plan = converted("log.txt", log);
+    assert!(
+        plan.contains("# open: write `when` for: It is stale."),
+        "{plan}"
+    );
+    let job = "jobs:\n  label:\n    environment: prod\n    steps:\n      - uses: tracker.label\n\
+               \x20       with: { ticket: OPS-1, label: stale }\n";
+    for (text, asks) in [
+        (job.to_owned(), true),
+        (job.replace("environment: prod", ""), false),
+    ] {
+        let plan = converted("actions.yaml", &text);
+        assert_eq!(plan.contains("approval: required"), asks, "{plan}");
+    }
+}
+
 fn errors(checked: &Value) -> Vec<String> {
     let findings = checked["findings"].as_array().unwrap();
     let errors = findings.iter().filter(|one| one["severity"] == "error");

@@ -237,7 +237,7 @@ fn a_question_that_lapsed_goes_on_by_its_default_without_anybody() {
     run RUN: Note whose orders count
     solo workspace: the requester may also approve
 
-    plan, revision 1: 2 steps, 1 write; approval needed for 2 steps
+    plan, revision 1: 2 steps, 1 write; approval needed for 1 step; 1 question
       1  whose  (question)   -      answer  from anyone who may approve within 1s, without one it is "grace"
       2  note   notes.write  write  ask     by production-writes
 

@@ -152,7 +152,9 @@ fn shorter(before: &[Value], after: &[Value], place: &str, found: &mut Vec<Chang
         let place = format!("{place}/{at}");
         let same = |now: &&&Value| {
             let renamed = was.as_str().zip(now.as_str());
-            **now == was || renamed.is_some_and(|(was, now)| is_slip(was, now))
+            // Why: `here` that is left out before `there` was not renamed to it.
+            let stands_later = before.iter().skip(at + 1).any(|later| later == **now);
+            **now == was || !stands_later && renamed.is_some_and(|(was, now)| is_slip(was, now))
         };
         match left.peek().filter(same) {
             Some(now) => {
@@ -317,5 +319,20 @@ mod tests {
         ] {
             assert_eq!(kinds(with(key, value.clone())), expected, "{key} {value}");
         }
+    }
+
+    #[test]
+    fn what_is_left_out_is_not_what_stands_behind_it() {
+        let needs = |ids: &[&str]| json!({ "steps": [{ "id": "a", "needs": ids }] });
+        let found = between(&needs(&["here", "there"]), &needs(&["there"]));
+        assert!(
+            matches!(found.as_slice(), [Change::Need { .. }]),
+            "{found:?}"
+        );
+        let found = between(&needs(&["count", "totl"]), &needs(&["total"]));
+        let both = [Change::Need {
+            place: "/steps/0".to_owned(),
+        }];
+        assert!(found.starts_with(&both) && found.len() == 2, "{found:?}");
     }
 }

@@ -17,6 +17,8 @@ use super::super::Pass;
 use super::envelope;
 use super::worst::{items, retaken, tries_of_one};
 use crate::catalog::Operation;
+use crate::diagnostic::Diagnostic;
+use crate::duration;
 use crate::limits::RETAKEN_MAX;
 use crate::plan::{CallRole, Limits, Retry, Step, Until};
 
@@ -207,4 +209,67 @@ fn longest_path(pass: &Pass<'_>, weights: &BTreeMap<&str, u128>) -> (u128, Vec<S
     }
     path.reverse();
     (longest, path)
+}
+
+/// How many steps of a path are named.
+const SLOWEST_SHOWN: usize = 3;
+
+/// Says which steps of the longest path take the most of its time, and what makes them shorter;
+/// `place` is where the limit stands.
+pub(super) fn slowest(
+    pass: &Pass<'_>,
+    path: &[String],
+    finding: Diagnostic,
+    place: &str,
+) -> Diagnostic {
+    let along = path.iter().filter_map(|id| {
+        let step = pass.plan.step(id)?;
+        let operation = pass.operation(step)?;
+        let (again, _) = retaking(pass, step);
+        let took = of_call(pass, operation, step).saturating_add(again);
+        Some((step, operation, took, again))
+    });
+    let mut along: Vec<_> = along.collect();
+    along.sort_by_key(|(_, _, took, _)| std::cmp::Reverse(*took));
+    along.truncate(SLOWEST_SHOWN);
+    let mut knobs = Vec::new();
+    let mut shown = finding;
+    for (step, operation, took, again) in along {
+        let id = &step.id.value;
+        let one = duration::words(of_attempt(operation, step));
+        let (mut why, knob) = match &step.until {
+            Some(until) => (
+                format!(
+                    "it polls for {} (`at_most`)",
+                    duration::words(until.at_most)
+                ),
+                format!("`at_most` of `{id}`"),
+            ),
+            None => match tries_of_one(step) {
+                1 => (
+                    format!("one attempt of {one}"),
+                    format!("`timeout` of `{id}`"),
+                ),
+                tries => {
+                    let default = step.retry.map_or(", as without `retry`", |_| "");
+                    let why = format!("{tries} attempts of {one} each{default}");
+                    (why, format!("`retry` or `timeout` of `{id}`"))
+                }
+            },
+        };
+        if !again.is_zero() {
+            let again = duration::words(again);
+            why.push_str(&format!(", and {again} to read again for `fresh`"));
+        }
+        shown = shown.related(
+            step.id.span,
+            format!("up to {}: {why}", duration::words(took)),
+        );
+        knobs.push(knob);
+    }
+    let hint = match knobs.first() {
+        Some(knob) => format!("lower {knob}, or raise `wall` in the limits {place}"),
+        None => format!("raise `wall` in the limits {place}"),
+    };
+    shown.hint(hint)
 }

@@ -13,6 +13,7 @@ use super::super::Pass;
 use super::super::scope::Site;
 use super::super::shape::Exclusions;
 use super::super::typing::{TypedNames, type_of};
+use super::capped;
 use super::worst::{items, may_undo};
 use crate::amount::{Amount, Totals};
 use crate::catalog::Operation;
@@ -173,6 +174,7 @@ fn of_entry(
     if let Some(total) = of_items(pass, step, tree) {
         return Some(total);
     }
+    let capped = capped::of_list(pass, step, tree);
     // Why: a call without it is like one that never had it.
     if key.may_be_left_out() {
         return None;
@@ -191,7 +193,11 @@ fn of_entry(
         (Some(written), Some(declared)) => Some(written.min(declared)),
         (written, declared) => written.or(declared),
     };
-    one.map(|one| one.times(items_of(pass, step)))
+    let all = one.map(|one| one.times(items_of(pass, step)));
+    match (all, capped) {
+        (Some(all), Some(capped)) => Some(all.min(capped)),
+        (all, capped) => all.or(capped),
+    }
 }
 
 /// The most that an expression comes to. Why not its type alone: that says little of a sum, and
@@ -361,7 +367,8 @@ fn too_much(
     let finding = Diagnostic::new(Code::ValuePassed, span_of(pass, &share.step), message)
         .label(format!("up to {here} here, in {calls}"))
         .hint(
-            "fewer or smaller calls add less; the limit is `values` in `[limits]` of \
+            "fewer or smaller calls add less; of a list whose sum is known to be less say so in \
+             `when`: `sum(LIST.map(x, x.FIELD)) <= LIMIT`; the limit is `values` in `[limits]` of \
              provost.toml, or in the plan",
         )
         .step(&share.step);

@@ -82,6 +82,14 @@ pub struct StepWorst {
 }
 
 impl WorstCase {
+    /// Whether the cost of any call is known, if only in part.
+    #[must_use]
+    pub fn is_priced(&self) -> bool {
+        let known = |missing: &[&str]| !missing.contains(&"cost");
+        let mut rows = self.rows.iter();
+        rows.any(|row| known(&row.unpriced) || known(&row.uncounted))
+    }
+
     /// What the sums leave out, in words, by the setting that is missing.
     #[must_use]
     pub fn gaps(&self) -> Vec<String> {
@@ -183,6 +191,12 @@ pub(super) fn retaken<'p>(pass: &Pass<'p>, step: &Step) -> Vec<&'p Step> {
         return Vec::new();
     }
     readings(pass.plan, step, &|step| Some(pass.operation(step)?.effect))
+}
+
+/// The steps for which a reading may be taken again.
+pub(super) fn takers<'p>(pass: &Pass<'p>, reading: &Step) -> Vec<&'p Step> {
+    let takes = |step: &&Step| retaken(pass, step).iter().any(|one| one.id == reading.id);
+    pass.plan.steps.iter().filter(takes).collect()
 }
 
 fn row(pass: &Pass<'_>, step: &Step, times: u64) -> Option<StepWorst> {

@@ -2,8 +2,7 @@
 //!
 //! Owns F401: an untrusted value at a sink. Never forbids it: policy is told.
 
-use super::path::from;
-use super::path::{Provenance, Want};
+use super::path::{Provenance, Want, from_those};
 use super::{Labels, secret};
 use crate::catalog::Operation;
 use crate::codes::Code;
@@ -39,11 +38,12 @@ impl LabelledArgument<'_> {
             label.integrity.word(),
             operation.name
         );
+        let ways = Provenance::new(labels, Want::AtLeast(label.integrity));
+        let origins = ways.origins(step, tree.templates());
         let finding = Diagnostic::new(Code::UntrustedSink, tree.span(), message)
-            .note(from(label))
+            .note(from_those(label, &origins))
             .note("policy is told; by default a person is asked about the value")
             .step(&step.id.value);
-        let ways = Provenance::new(labels, Want::AtLeast(label.integrity));
         Some(ways.into_argument(finding, step, tree))
     }
 }

@@ -4,7 +4,7 @@
 //! untrusted. INVARIANT: the finding names where the text comes from.
 
 use super::Labels;
-use super::path::{Provenance, Want, from};
+use super::path::{Provenance, Want, from_those};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Template;
@@ -19,8 +19,10 @@ pub(super) fn finding(labels: &Labels<'_>, step: &Step, label: &Label) -> Diagno
     let place = step.when.as_ref();
     let place = place.or(step.for_each.as_ref().map(|each| &each.list));
     let span = place.map_or(step.id.span, Template::span);
+    let list = step.for_each.iter().map(|each| &each.list);
+    let origins = ways.origins(step, step.when.iter().chain(list).collect());
     let finding = Diagnostic::new(Code::UntrustedControl, span, message)
-        .note(from(label))
+        .note(from_those(label, &origins))
         .step(&step.id.value);
     ways.into_control(finding, step)
 }

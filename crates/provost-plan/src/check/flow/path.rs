@@ -4,15 +4,19 @@
 //! reference gave the label that was found. INVARIANT: a way is followed over no more than
 //! [`HOPS_MAX`] steps, whatever the plan.
 
+use std::collections::BTreeSet;
+
 use super::Labels;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{ArgTree, Reference, Root, Segment, Template};
+use crate::expr::{ArgTree, Expression, Reference, Root, Segment, Template};
 use crate::label::{Integrity, Label};
 use crate::plan::{Step, StepKind};
 use crate::source::Span;
 
 /// The most steps that a way is followed over.
 const HOPS_MAX: usize = 8;
+/// The most steps that are looked at for where something came from.
+const ORIGINS_MAX: usize = 32;
 
 /// What is looked for in a label.
 #[derive(Clone, Copy)]
@@ -129,8 +133,13 @@ impl<'a> Provenance<'a> {
 
     /// The reference that by itself gives a template what is looked for.
     fn culprit(&self, step: Option<&Step>, template: &Template) -> Option<Reference> {
+        self.culprits(step, template).into_iter().next()
+    }
+
+    /// The references that by themselves give a template what is looked for.
+    fn culprits(&self, step: Option<&Step>, template: &Template) -> Vec<Reference> {
         let trusted = Label::trusted();
-        template.expressions().find_map(|expression| {
+        let of = |expression: &Expression| -> Vec<Reference> {
             let gives = |reference: &&Reference| {
                 let label = expression.label(&trusted, &|read| {
                     let same = read.root == reference.root && read.path == reference.path;
@@ -142,8 +151,67 @@ impl<'a> Provenance<'a> {
                 });
                 self.want.is_in(&label)
             };
-            expression.references().iter().find(gives).cloned()
-        })
+            expression
+                .references()
+                .iter()
+                .filter(gives)
+                .cloned()
+                .collect()
+        };
+        template.expressions().flat_map(of).collect()
+    }
+
+    /// The steps from whose own outputs, errors and outcomes what is looked for came into these
+    /// templates of `step`. Why not the sources of a label: those name what was trusted too.
+    pub(super) fn origins(&self, step: &Step, into: Vec<&Template>) -> BTreeSet<String> {
+        let plan = self.labels.plan;
+        let mut open: Vec<(Option<&Step>, &Template)> = into
+            .into_iter()
+            .map(|template| (Some(step), template))
+            .collect();
+        let (mut found, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        while let Some((at, template)) = open.pop() {
+            for reference in self.culprits(at, template) {
+                match &reference.root {
+                    Root::Item | Root::Index => {
+                        let list = at.and_then(|at| at.for_each.as_ref());
+                        open.extend(list.map(|each| (None, &each.list)));
+                    }
+                    Root::Step(id) => {
+                        let Some(source) = plan.step(id) else {
+                            continue;
+                        };
+                        let (own, _) = self.own_of(source, &reference.path);
+                        if self.want.is_in(&own) {
+                            found.insert(id.clone());
+                        } else if found.len() + seen.len() < ORIGINS_MAX && seen.insert(id.clone())
+                        {
+                            let deciding = source.when.iter();
+                            let list = source.for_each.iter().map(|each| &each.list);
+                            let deciding = deciding.chain(list);
+                            open.extend(deciding.map(|template| (Some(source), template)));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        found
+    }
+
+    /// The label of what is read of a step without what decided about it, and what that is.
+    fn own_of(&self, source: &Step, path: &[Segment]) -> (Label, &'static str) {
+        let rest = path.get(1..).unwrap_or_default();
+        match path.first() {
+            Some(Segment::Field(field)) if field == "status" => {
+                (self.labels.status_alone(source), "outcome")
+            }
+            Some(Segment::Field(field)) if field != "output" => {
+                let id = source.id.value.as_str();
+                (Label::from_step(id, Integrity::Text), "error")
+            }
+            _ => (self.labels.output_alone(source, rest), "output"),
+        }
     }
 
     /// The guard or list of a step that gives what is looked for.
@@ -179,16 +247,7 @@ impl<'a> Provenance<'a> {
         let Some(source) = self.labels.plan.step(id) else {
             return;
         };
-        let rest = path.get(1..).unwrap_or_default();
-        let (own, what) = match path.first() {
-            Some(Segment::Field(field)) if field == "status" => {
-                (self.labels.status_alone(source), "outcome")
-            }
-            Some(Segment::Field(field)) if field != "output" => {
-                (Label::from_step(id, Integrity::Text), "error")
-            }
-            _ => (self.labels.output_alone(source, rest), "output"),
-        };
+        let (own, what) = self.own_of(source, path);
         let span = source.tool().map_or(source.id.span, |tool| tool.span);
         if self.want.is_in(&own) {
             let words = self.want.words();
@@ -223,15 +282,10 @@ impl<'a> Provenance<'a> {
 }
 
 /// The names of sources in a note, or of the first of them.
-pub(super) fn names(label: &Label) -> String {
-    let names: Vec<String> = label
-        .sources
-        .iter()
-        .take(HOPS_MAX)
-        .map(|id| format!("`{id}`"))
-        .collect();
-    let names = names.join(", ");
-    match label.sources.len().saturating_sub(HOPS_MAX) {
+pub(super) fn names(sources: &BTreeSet<String>) -> String {
+    let names = sources.iter().take(HOPS_MAX).map(|id| format!("`{id}`"));
+    let names = names.collect::<Vec<_>>().join(", ");
+    match sources.len().saturating_sub(HOPS_MAX) {
         0 => names,
         more => format!("{names} and {more} more"),
     }
@@ -243,8 +297,19 @@ fn is_of_item(reference: &Reference) -> bool {
 
 /// Where untrusted data comes from, in words.
 pub(super) fn from(label: &Label) -> String {
+    from_those(label, &label.sources)
+}
+
+/// The same where it is known from which of the sources of a label.
+pub(super) fn from_those(label: &Label, sources: &BTreeSet<String>) -> String {
     if label.sources.is_empty() {
         return "it was written by an author who had seen untrusted text".to_owned();
     }
-    format!("it comes from {}", names(label))
+    // Why: of what a whole plan was chosen by, no template tells.
+    let known = if sources.is_empty() {
+        &label.sources
+    } else {
+        sources
+    };
+    format!("it comes from {}", names(known))
 }

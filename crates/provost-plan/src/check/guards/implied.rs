@@ -18,20 +18,58 @@ pub(crate) type Terms = BTreeSet<String>;
 
 /// The condition of a step, what it says if it is true, and what the step asserts.
 struct StepGuard {
-    facts: GuardFacts,
+    facts: NumberedFacts,
     /// What it asserts, and what held it back: known once it has succeeded.
-    asserted: GuardFacts,
+    asserted: NumberedFacts,
     terms: Terms,
     /// Whether it alone keeps the step from its output where the plan goes on.
     is_all: bool,
+}
+
+/// Facts with the number that each has among those of all conditions. Why: guards that rest on the
+/// same ones say mostly what is known, and a number is compared at once.
+#[derive(Default)]
+struct NumberedFacts {
+    facts: GuardFacts,
+    /// In the order of the facts.
+    numbers: Vec<usize>,
+}
+
+impl NumberedFacts {
+    fn of(facts: GuardFacts, all: &mut BTreeMap<Fact, usize>) -> Self {
+        let mut number = |fact: &Fact| {
+            let next = all.len();
+            *all.entry(fact.clone()).or_insert(next)
+        };
+        let numbers = facts.iter().map(&mut number).collect();
+        Self { facts, numbers }
+    }
+
+    /// Adds those that are not held yet, and follows them.
+    fn add(&self, facts: &mut GuardFacts, held: &mut [bool], new: &mut StepQueue) {
+        for (fact, at) in self.facts.iter().zip(&self.numbers) {
+            let Some(is_held) = held.get_mut(*at).filter(|is_held| !**is_held) else {
+                continue;
+            };
+            *is_held = true;
+            new.follow(fact);
+            facts.insert(fact.clone());
+        }
+    }
 }
 
 /// The conditions of all steps; read once, however many rest on them.
 #[derive(Default)]
 pub(crate) struct Guards<'a> {
     of_steps: BTreeMap<&'a str, StepGuard>,
+    /// The steps with terms, as they are numbered in `with`.
+    numbered: Vec<&'a str>,
+    /// How many terms each of these has.
+    counts: Vec<usize>,
+    /// The facts of all conditions, numbered.
+    all: BTreeMap<Fact, usize>,
     /// The steps whose condition has a term.
-    with: BTreeMap<String, Vec<&'a str>>,
+    with: BTreeMap<String, Vec<usize>>,
     /// What holds where a step runs, for the passes that ask after the first.
     given: RefCell<BTreeMap<String, Rc<GuardFacts>>>,
     /// How many facts are kept there.
@@ -39,7 +77,7 @@ pub(crate) struct Guards<'a> {
 }
 
 /// Most facts that are kept from one pass to the next; beyond, each pass finds them anew.
-const FACTS_KEPT_MAX: usize = 100_000;
+const FACTS_KEPT_MAX: usize = 250_000;
 
 /// The terms of a condition.
 pub(crate) fn terms_of(when: &Template) -> Terms {
@@ -64,11 +102,15 @@ impl<'a> Guards<'a> {
             let parent = plan.parent(id).and_then(|(parent, _)| parent.when.as_ref());
             terms.extend(parent.map(terms_of).unwrap_or_default());
             for term in &terms {
-                guards.with.entry(term.clone()).or_default().push(id);
+                let with = guards.with.entry(term.clone()).or_default();
+                with.push(guards.numbered.len());
             }
+            guards.numbered.push(id);
+            guards.counts.push(terms.len());
+            let facts = when.map(Template::facts_if_true).unwrap_or_default();
             let guard = StepGuard {
-                facts: when.map(Template::facts_if_true).unwrap_or_default(),
-                asserted,
+                facts: NumberedFacts::of(facts, &mut guards.all),
+                asserted: NumberedFacts::of(asserted, &mut guards.all),
                 terms,
                 is_all: !step.on_failure.may_go_on(),
             };
@@ -96,7 +138,7 @@ impl<'a> Guards<'a> {
 
     /// What the condition of a step says if it is true.
     pub(super) fn facts(&self, id: &str) -> Option<&GuardFacts> {
-        self.of_steps.get(id).map(|guard| &guard.facts)
+        self.of_steps.get(id).map(|guard| &guard.facts.facts)
     }
 
     /// The terms that hold where a step runs.
@@ -114,48 +156,93 @@ impl<'a> Guards<'a> {
     /// does not go on without it.
     pub(crate) fn implied(&self, mut facts: GuardFacts, terms: Terms) -> GuardFacts {
         // Each step's guard is added once, the nearest first.
-        let mut added: BTreeSet<(String, bool)> = BTreeSet::new();
+        let mut added = 0usize;
         // With each, whether it has ended: what is only sure to run may still be to come.
-        let mut new: VecDeque<(String, bool)> = ended(&facts).collect();
+        let mut new = StepQueue::default();
+        let mut held = vec![false; self.all.len()];
+        for fact in &facts {
+            new.follow(fact);
+            let number = self.all.get(fact).copied();
+            if let Some(is_held) = number.and_then(|at| held.get_mut(at)) {
+                *is_held = true;
+            }
+        }
         let mut known = Terms::new();
         let mut heard: Vec<String> = terms.into_iter().collect();
+        // Why counted: a step of which a term is heard need not be compared with all that is known.
+        let mut missing = self.counts.clone();
         loop {
             while let Some(term) = heard.pop() {
                 if known.contains(&term) {
                     continue;
                 }
-                known.insert(term.clone());
-                for id in self.with.get(&term).into_iter().flatten() {
-                    let guard = self.of_steps.get(id);
-                    if guard.is_some_and(|guard| guard.is_all && guard.terms.is_subset(&known)) {
-                        new.push_back(((*id).to_owned(), false));
+                for at in self.with.get(&term).into_iter().flatten() {
+                    let (Some(left), Some(id)) = (missing.get_mut(*at), self.numbered.get(*at))
+                    else {
+                        continue;
+                    };
+                    *left = left.saturating_sub(1);
+                    let guard = self.of_steps.get(id).filter(|guard| guard.is_all);
+                    if *left == 0 && guard.is_some() {
+                        new.push(id, false);
                         facts.insert(Fact::Status {
                             step: (*id).to_owned(),
                             words: BTreeSet::from(["succeeded".to_owned()]),
                         });
                     }
                 }
+                known.insert(term);
             }
-            let Some((id, has_ended)) = new.pop_front() else {
+            let Some((id, has_ended)) = new.pop() else {
                 break;
             };
-            if added.len() >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
+            if added >= GUARDS_FOLLOWED_MAX || facts.len() >= GUARD_FACTS_MAX {
                 break;
             }
-            let more = self.of_steps.get(id.as_str());
-            if added.insert((id, has_ended))
-                && let Some(more) = more
-            {
-                new.extend(ended(&more.facts));
-                facts.extend(more.facts.iter().cloned());
-                heard.extend(more.terms.iter().cloned());
-                if has_ended {
-                    new.extend(ended(&more.asserted));
-                    facts.extend(more.asserted.iter().cloned());
-                }
+            added += 1;
+            let Some(more) = self.of_steps.get(id.as_str()) else {
+                continue;
+            };
+            more.facts.add(&mut facts, &mut held, &mut new);
+            let unheard = more.terms.iter().filter(|term| !known.contains(*term));
+            heard.extend(unheard.cloned());
+            if has_ended {
+                more.asserted.add(&mut facts, &mut held, &mut new);
             }
         }
         facts
+    }
+}
+
+/// The steps whose guards are still to be followed, each once.
+#[derive(Default)]
+struct StepQueue {
+    queue: VecDeque<(String, bool)>,
+    /// Those that were ever in it: as ended, and as sure to run.
+    seen: [BTreeSet<String>; 2],
+}
+
+impl StepQueue {
+    fn push(&mut self, id: &str, has_ended: bool) {
+        let [sure, ended] = &mut self.seen;
+        let seen = if has_ended { ended } else { sure };
+        if !seen.contains(id) {
+            seen.insert(id.to_owned());
+            self.queue.push_back((id.to_owned(), has_ended));
+        }
+    }
+
+    /// The step that has succeeded if a fact holds: somebody has asked, so it has ended.
+    fn follow(&mut self, fact: &Fact) {
+        if let Fact::Status { step, words } = fact
+            && words.iter().all(|word| word == "succeeded")
+        {
+            self.push(step, true);
+        }
+    }
+
+    fn pop(&mut self) -> Option<(String, bool)> {
+        self.queue.pop_front()
     }
 }
 
@@ -164,20 +251,4 @@ fn asserted(step: &Step) -> GuardFacts {
     let asserted = step.assertion();
     let asserted = asserted.map(|asserted| asserted.condition.facts_if_true());
     asserted.unwrap_or_default()
-}
-
-/// The same, as steps that have ended: somebody has asked.
-fn ended(facts: &GuardFacts) -> impl Iterator<Item = (String, bool)> + use<> {
-    succeeded(facts).into_iter().map(|id| (id, true))
-}
-
-/// The steps that have succeeded if these facts hold.
-fn succeeded(facts: &GuardFacts) -> Vec<String> {
-    let of = |fact: &Fact| match fact {
-        Fact::Status { step, words } if words.iter().all(|word| word == "succeeded") => {
-            Some(step.clone())
-        }
-        _ => None,
-    };
-    facts.iter().filter_map(of).collect()
 }

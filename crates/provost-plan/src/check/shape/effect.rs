@@ -11,7 +11,7 @@ use crate::check::Pass;
 use crate::check::graph::step_of;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::plan::Proof;
+use crate::plan::{Proof, Step};
 
 /// What somebody is told to do.
 const DO: &str = "
@@ -54,14 +54,33 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             continue;
         }
         let message = format!(
-            "`{}` wants something done (`{word}`), and its proof looks at reads alone",
+            "`{}` wants something done (`{word}`), but what proves it is true before anything is",
             criterion.id
         );
         found.push(
             Diagnostic::new(Code::ReadsProveEffect, first.check.span(), message)
+                .label("looks at reads alone, and none of them follows a call that does something")
                 .note(format!("`{}`: {}", criterion.id, criterion.text))
-                .hint("prove it by the step that does it, or by a read that follows that step"),
+                .hint(format!(
+                    "{}, or by a read that `needs` that step",
+                    proving(pass)
+                )),
         );
+    }
+}
+
+/// What proves it: a step of the plan that does something, if there is one.
+fn proving(pass: &Pass<'_>) -> String {
+    let does = |step: &&Step| {
+        let operation = pass.operation(step);
+        operation.is_some_and(|op| !op.effect.is_read())
+    };
+    match pass.plan.steps.iter().find(does) {
+        Some(step) => format!(
+            "prove it by the step that does it, such as `${{ steps.{}.status == \"succeeded\" }}`",
+            step.id.value
+        ),
+        None => "no step does it yet: add one, and prove it by its status".to_owned(),
     }
 }
 

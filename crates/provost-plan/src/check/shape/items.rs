@@ -17,24 +17,25 @@ use crate::plan::Step;
 
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     for step in &pass.plan.steps {
-        let Some(condition) = condition(step) else {
+        let Some((list, condition)) = condition(step) else {
             continue;
         };
-        let site = Site::call(pass, step);
+        let site = Site::of_item(pass, step, list);
         let solver = guarding(pass, accepted, &site);
         let finding = decides_nothing(&solver, &condition).or_else(|| chooses(&solver, &condition));
         found.extend(finding.map(|finding| finding.step(&step.id.value)));
     }
 }
 
-/// The condition by which a step chooses the items of its list, about `item`.
-fn condition(step: &Step) -> Option<Expr> {
+/// The condition by which a step chooses items, about `item`, and the list of all of them.
+fn condition(step: &Step) -> Option<(&Expr, Expr)> {
     let list = step.for_each.as_ref()?.list.whole()?;
     let ExprKind::Walk(walk) = &list.ast().kind else {
         return None;
     };
     let condition = walk.filter.as_ref()?;
-    (walk.kind == WalkKind::Filter).then(|| condition.about(walk.variable.id, &Root::Item))
+    let about = || condition.about(walk.variable.id, &Root::Item);
+    (walk.kind == WalkKind::Filter).then(|| (&walk.list, about()))
 }
 
 fn terms(condition: &Expr) -> &[Expr] {

@@ -122,13 +122,22 @@ fn early(order: &Order<'_>, node: &OrderNode<'_>, can_fail: &StepSet, found: &mu
         count => format!(" and {count} more"),
     };
     let message = format!(
-        "`{id}` cannot be taken back, and may happen before {}{more} fails",
+        "`{id}` cannot be undone, and does not wait for {}{more}, which may still fail",
         names.join(", ")
     );
+    let needs: Vec<&str> = others.iter().map(|o| o.step.id.value.as_str()).collect();
+    let needs = match needs.len() {
+        0..=3 => format!("`needs: [{}]`", needs.join(", ")),
+        _ => format!(
+            "`needs: [{}, …]`",
+            needs.into_iter().take(3).collect::<Vec<_>>().join(", ")
+        ),
+    };
     let mut finding = Diagnostic::new(Code::EarlyEffect, node.step.id.span, message)
-        .label("nothing orders it and them")
+        .label("may happen first")
         .hint(format!(
-            "add them to the `needs` of `{id}`, or let them go on: `on_failure: continue`"
+            "write {needs} at `{id}` so that it comes last; or `on_failure: continue` at what the \
+             plan can go on without"
         ))
         .step(id);
     for other in others.iter().take(RELATED_MAX) {

@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 use jsonschema::canonical::CanonicalView;
 use serde_json::json;
 
-use super::{Exact, Typed, TypedPlace, Typing};
+use super::{Exact, Typed, TypedPlace, Typing, ranges};
 use crate::expr::tree::{Expr, ExprKind, Function, WalkKind};
 use crate::expr::{Segment, clauses_of_format, fault_of_literals};
 use crate::schema::{Kinds, Type};
@@ -38,6 +38,16 @@ impl Typing<'_, '_> {
             self.operands(whole, function, &typed);
         }
         let second = typed.get(1).cloned();
+        let is_least = matches!(function, F::Min | F::Least);
+        let range = match function {
+            F::Min | F::Max | F::Least | F::Greatest if typed.len() > 1 => {
+                ranges::of_extreme(is_least, &typed)
+            }
+            _ => None,
+        };
+        if let Some(range) = range {
+            return range;
+        }
         let first = typed.into_iter().next().unwrap_or(Typed::of(Kinds::ANY));
         let item = || item_of(&first);
         match function {

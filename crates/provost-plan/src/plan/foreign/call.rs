@@ -119,8 +119,12 @@ fn task_or_name(
     catalog: &Catalog,
 ) -> Option<ForeignCall> {
     if let Some((args_key, given)) = args {
-        for name in ["task", "type", "name"] {
-            let found = entries.iter().find(|(key, _)| word(&key.value) == name);
+        let names: &[&str] = match is_named_call(entries) {
+            true => &["name"],
+            false => &["task", "type", "name"],
+        };
+        for name in names {
+            let found = entries.iter().find(|(key, _)| word(&key.value) == *name);
             if let Some((key, value)) = found
                 && let Kind::Text(tool) = &value.kind
                 && !tool.contains(char::is_whitespace)
@@ -151,6 +155,20 @@ fn task_or_name(
             fields: vec![key.value.clone()],
         })
     })
+}
+
+/// Whether a part of a message is a call with its name beside.
+fn is_named_call(entries: &[(crate::source::Spanned<String>, Node)]) -> bool {
+    let is_call = |(key, value): &(crate::source::Spanned<String>, Node)| {
+        let word_of = |kind: &str| matches!(kind, "tool_use" | "function_call" | "tool_call");
+        key.value == "type" && matches!(&value.kind, Kind::Text(kind) if word_of(kind))
+    };
+    entries.iter().any(is_call)
+}
+
+/// The same of a map.
+pub(super) fn is_call_part(node: &Node) -> bool {
+    matches!(&node.kind, Kind::Map(entries) if is_named_call(entries))
 }
 
 /// `{ name: "tool", arguments: … }`

@@ -60,6 +60,7 @@ impl DocumentReader<'_> {
                     match &item.kind {
                         Kind::Text(text) if listed => self.sentence(text, around),
                         Kind::Map(_) => self.entry(item, None, listed, around),
+                        Kind::List(_) => self.gather(item, under, around),
                         _ => {}
                     }
                 }
@@ -67,7 +68,7 @@ impl DocumentReader<'_> {
                     self.part(under, "steps");
                 }
             }
-            Kind::Map(entries) if listed => {
+            Kind::Map(entries) if listed || around.depth == 0 && is_tasks(entries) => {
                 for (key, value) in entries {
                     self.entry(value, Some(&key.value), true, around);
                 }
@@ -83,6 +84,9 @@ impl DocumentReader<'_> {
         let Kind::Map(entries) = &node.kind else {
             return;
         };
+        if is_said(node) || flow::is_trigger(node) {
+            return;
+        }
         if let Some(edges) = flow::choices(name.unwrap_or_default(), node) {
             self.edges.extend(edges);
             return;
@@ -131,9 +135,31 @@ impl DocumentReader<'_> {
         let mut inner = around.clone();
         inner.depth += 1;
         let mut nested = Vec::new();
+        let is_job = around.depth > 1 && entries.iter().any(|(key, _)| key.value == "steps");
+        let first = self.draft.steps.len();
         for (key, value) in entries {
             let name = word(&key.value);
             match (means(&name), &value.kind) {
+                (_, Kind::Map(outputs)) if is_job && name == "outputs" => {
+                    let given = outputs.iter().filter_map(|(key, value)| match &value.kind {
+                        Kind::Text(text) => Some((key.value.clone(), text.clone())),
+                        _ => None,
+                    });
+                    self.draft
+                        .passed_on
+                        .insert(under.to_owned(), given.collect());
+                }
+                // Why: who may let it happen there is said where the place is set up.
+                (_, Kind::Text(_) | Kind::Map(_)) if is_job && name == "environment" => {
+                    inner.approval = true;
+                    self.part(&key.value, "approval");
+                }
+                (_, Kind::Map(from)) if name == "connections" => {
+                    self.edges.extend(flow::connections(from));
+                }
+                (_, Kind::List(_)) if holds_messages(value) => {
+                    nested.push((key.value.as_str(), value));
+                }
                 (Some("when"), Kind::Text(_) | Kind::Bool(_)) => {
                     inner.conditions.push(condition(value, false));
                 }
@@ -188,6 +214,12 @@ impl DocumentReader<'_> {
                 self.entry(value, Some(key), false, &inner);
             } else {
                 self.gather(value, &name, &inner);
+            }
+        }
+        if is_job && first < self.draft.steps.len() {
+            // Why the last: what a job came to is known when all of it is done.
+            if let Some(last) = self.draft.steps.last_mut() {
+                last.names.push(under.to_owned());
             }
         }
     }
@@ -331,6 +363,15 @@ impl DocumentReader<'_> {
     fn field(&mut self, step: &mut ForeignStep, key: &str, value: &Node) {
         let name = word(key);
         let json = value.to_value();
+        if let ("tools", Some([Value::String(only)]), None) = (
+            name.as_str(),
+            json.as_array().map(Vec::as_slice),
+            &step.tool,
+        ) {
+            step.tool = Some(only.clone());
+            self.part(key, "tool");
+            return;
+        }
         let Some(plays) = means(&name) else {
             let calls = match &value.kind {
                 Kind::List(items) if !items.is_empty() => items
@@ -381,7 +422,11 @@ impl DocumentReader<'_> {
                 let text = text.trim();
                 if text.contains(char::is_whitespace) {
                     step.description = Some(text.to_owned());
-                } else if plays == "id" && name != "name" && name != "task" {
+                    // Why a name too: others may refer to the step by it.
+                    if plays == "id" {
+                        step.names.push(text.to_owned());
+                    }
+                } else if plays == "id" && !matches!(name.as_str(), "name" | "task" | "task_name") {
                     step.names.insert(0, text.to_owned());
                 } else {
                     step.names.push(text.trim_start_matches("$.").to_owned());
@@ -493,6 +538,38 @@ fn timing(step: &mut ForeignStep, plays: &str, name: &str, value: &Node) -> bool
         _ => understood = false,
     }
     understood
+}
+
+/// Whether each entry of a map is a task: what is to be done, with what is expected of whom.
+fn is_tasks(entries: &[(crate::source::Spanned<String>, Node)]) -> bool {
+    let has = |node: &Node, name: &str| flow::text(node, name).is_some();
+    let mut all = entries.iter().map(|(_, value)| value);
+    !entries.is_empty()
+        && all.all(|task| {
+            has(task, "description") && (has(task, "expected_output") || has(task, "agent"))
+        })
+}
+
+/// Whether a part of a message is said, thought or answered, and calls nothing.
+fn is_said(node: &Node) -> bool {
+    let kind = flow::text(node, "type");
+    let said = [
+        "text",
+        "tool_result",
+        "function_call_output",
+        "reasoning",
+        "thinking",
+    ];
+    kind.is_some_and(|kind| said.contains(&kind.as_str()))
+}
+
+/// Whether a list holds parts of messages.
+fn holds_messages(node: &Node) -> bool {
+    let Kind::List(items) = &node.kind else {
+        return false;
+    };
+    let is_call = |node: &Node| call::is_call_part(node);
+    items.iter().any(is_call)
 }
 
 fn is_proof(node: &Node) -> bool {

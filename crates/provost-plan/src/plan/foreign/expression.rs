@@ -19,6 +19,10 @@ pub(super) struct ForeignNames {
     pub(super) ids: Vec<String>,
     /// Constants.
     pub(super) variables: BTreeMap<String, Value>,
+    /// What each job passes on, by its name.
+    pub(super) passed_on: BTreeMap<String, BTreeMap<String, String>>,
+    /// The id of the step before the one that is written, if it is one.
+    pub(super) before: Option<String>,
     /// The fields of what each step yields, by its id, where they are declared.
     pub(super) outputs: BTreeMap<String, BTreeSet<String>>,
 }
@@ -276,6 +280,15 @@ impl ForeignNames {
         }
         if let Some(value) = self.variables.get(&head).filter(|_| parts.len() == 1) {
             return Some(value.to_string());
+        }
+        if let (Some(passed), [_, outputs, field]) = (self.passed_on.get(&head), parts.as_slice())
+            && matches!(outputs.as_str(), "output" | "outputs")
+            && let Some(given) = passed.get(field)
+        {
+            return self.expression(given);
+        }
+        if head == "json" && !self.steps.contains_key(&head) {
+            return Some(self.within(self.before.as_ref()?, parts.get(1..)?));
         }
         if head == "item" || head == "this" {
             let rest = parts.get(1..)?;

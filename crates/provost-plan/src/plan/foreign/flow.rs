@@ -42,6 +42,35 @@ pub(super) fn edge(node: &Node) -> Option<FlowEdge> {
     })
 }
 
+/// Whether a node only says when all begins.
+pub(super) fn is_trigger(node: &Node) -> bool {
+    let kind = text(node, "type").unwrap_or_default();
+    field(node, "position").is_some() && kind.to_lowercase().ends_with("trigger")
+}
+
+/// The edges of a map from each node to those behind it: `{ A: { main: [[{ node: B }]] } }`.
+pub(super) fn connections(from: &[(crate::source::Spanned<String>, Node)]) -> Vec<FlowEdge> {
+    let mut edges = Vec::new();
+    for (name, to) in from {
+        let mut open = vec![to];
+        while let Some(node) = open.pop() {
+            match &node.kind {
+                Kind::List(items) => open.extend(items),
+                Kind::Map(entries) => match text(node, "node") {
+                    Some(to) => edges.push(FlowEdge {
+                        from: name.value.clone(),
+                        to,
+                        condition: None,
+                    }),
+                    None => open.extend(entries.iter().map(|(_, value)| value)),
+                },
+                _ => {}
+            }
+        }
+    }
+    edges
+}
+
 /// The edges of a gate: a map with `choices`, each with a condition and what is next.
 pub(super) fn choices(name: &str, node: &Node) -> Option<Vec<FlowEdge>> {
     let Kind::List(items) = &field(node, "choices")?.kind else {
@@ -144,9 +173,12 @@ pub(super) fn follow(draft: &mut ForeignPlan, edges: &[FlowEdge]) {
         .steps
         .iter()
         .map(|step| {
-            step.names
-                .first()
-                .map_or_else(FlowWay::start, |name| flow.way(name, 0))
+            let named = step
+                .names
+                .iter()
+                .find(|name| edges.iter().any(|edge| edge.to == **name));
+            let named = named.or(step.names.first());
+            named.map_or_else(FlowWay::start, |name| flow.way(name, 0))
         })
         .collect();
     for (step, way) in draft.steps.iter_mut().zip(found) {

@@ -37,6 +37,15 @@ pub(super) fn fenced(text: &str) -> Vec<&str> {
     blocks
 }
 
+/// The JSON in a text with words around it.
+pub(super) fn data_within(text: &str) -> Option<&str> {
+    let begins = |line: &&str| line.starts_with(['[', '{']);
+    let first = text.lines().find(begins)?;
+    let start = text.find(first)?;
+    let end = text.rfind([']', '}'])?;
+    text.get(start..=end)
+}
+
 /// Reads a text; none if it holds no steps.
 pub(super) fn read(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
     let is_code = text
@@ -55,6 +64,8 @@ pub(super) fn read(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
         is_code,
         blocks: Vec::new(),
         next: None,
+        action: None,
+        has_seen: false,
         sentences: 0,
         calls: 0,
     };
@@ -98,6 +109,10 @@ struct TextReader<'c> {
     blocks: Vec<LineBlock>,
     /// What the next call is for.
     next: Option<String>,
+    /// The tool of a call whose arguments stand in the next line.
+    action: Option<String>,
+    /// Whether something came back before this line.
+    has_seen: bool,
     sentences: usize,
     calls: usize,
 }
@@ -116,6 +131,9 @@ impl TextReader<'_> {
             .or_else(|| line.strip_prefix("plan:"))
         {
             self.next = Some(said.trim().to_owned());
+            return;
+        }
+        if self.is_of_log(line) {
             return;
         }
         if line.is_empty()
@@ -158,11 +176,69 @@ impl TextReader<'_> {
                     .trim_start_matches(['#', ' '])
                     .trim_end_matches(':')
                     .trim();
-                self.draft.goal =
-                    (!goal.starts_with('<') && goal.len() > 3).then(|| (0, goal.to_owned()));
+                // Why not these: they say that a list follows, and not what it is for.
+                let heads = [
+                    "plan",
+                    "the plan",
+                    "steps",
+                    "tasks",
+                    "task list",
+                    "to do",
+                    "todo",
+                ];
+                let is_head = heads.contains(&goal.to_lowercase().as_str());
+                self.draft.goal = (!goal.starts_with('<') && goal.len() > 3 && !is_head)
+                    .then(|| (0, goal.to_owned()));
             }
             None => {}
         }
+    }
+
+    /// A line of a log of thoughts, calls and what came back.
+    fn is_of_log(&mut self, line: &str) -> bool {
+        let Some((head, said)) = line.split_once(':') else {
+            return false;
+        };
+        let said = said.trim();
+        match head.trim() {
+            "Question" | "Task" | "Objective" | "OBJECTIVE" if self.draft.steps.is_empty() => {
+                self.draft.goal = Some((0, said.to_owned()));
+            }
+            "Thought" => self.next = Some(said.to_owned()),
+            "Action" if !said.is_empty() => self.action = Some(said.to_owned()),
+            "Action Input" => {
+                let Some(tool) = self.action.take() else {
+                    return false;
+                };
+                let given = serde_json::from_str(said).unwrap_or(Value::String(said.to_owned()));
+                let (args, bare) = match given {
+                    Value::Object(args) => (args, None),
+                    other => (Map::new(), Some(other)),
+                };
+                let known = tool_of(&tool, self.catalog).ok();
+                let acts = known.and_then(|tool| self.catalog.get(tool));
+                let acts = acts.is_none_or(|operation| !operation.effect.is_read());
+                let thought = self.next.clone().filter(|_| acts && self.has_seen);
+                self.call(CallLine {
+                    name: None,
+                    tool,
+                    args,
+                    bare,
+                });
+                // Why open: who wrote the log had looked at what came back before.
+                if let (Some(text), Some(step)) = (thought, self.draft.steps.last_mut()) {
+                    let negated = false;
+                    step.conditions.push(ForeignCondition { text, negated });
+                }
+            }
+            "Observation" => self.has_seen = true,
+            "Final Answer" => self.draft.answers.push(ForeignAnswer {
+                text: said.to_owned(),
+                conditions: Vec::new(),
+            }),
+            _ => return false,
+        }
+        true
     }
 
     /// `set "x" (call a=b)`, `#each list`, `#if x`, `#unless x`, `/each`

@@ -7,7 +7,8 @@
 const FIELDS: [(&str, &str); 19] = [
     (
         "needs",
-        "needs depends_on dependencies dep deps after runs_after requires context",
+        "needs depends_on dependencies dep deps after runs_after requires context \
+         dependent_task_ids",
     ),
     (
         "when",
@@ -45,7 +46,7 @@ const FIELDS: [(&str, &str); 19] = [
     ),
     (
         "id",
-        "id step_id task_id key step name action_id call_id task label",
+        "id step_id task_id key step name task_name action_id call_id task label",
     ),
 ];
 
@@ -57,7 +58,8 @@ const SILENT: &str = "type reasoning thoughts criticism speak expected_output ag
 /// Fields around the steps that say nothing of what happens.
 const SILENT_ABOVE: &str = "schema api_version kind metadata process settings active on agents \
     start_at entrypoint is_executable workspace defaults spec date author created_at model \
-    definitions start end start_event end_event";
+    definitions start end start_event end_event stop_reason stop_sequence usage object \
+    finish_reason index created";
 
 /// Lists whose entries are steps, even if no entry names a call.
 const LISTS: &str = "steps tasks plan actions todo subtasks calls";

@@ -93,6 +93,8 @@ fn names(draft: &ForeignPlan, catalog: &Catalog) -> ForeignNames {
         steps,
         ids,
         variables: draft.variables.clone(),
+        passed_on: draft.passed_on.clone(),
+        before: None,
         outputs,
     }
 }
@@ -170,6 +172,9 @@ impl PlanWriter<'_> {
         let Some(id) = self.names.ids.get(at).cloned() else {
             return;
         };
+        self.names.before = self.before(at, step);
+        let each = self.each_of_sentence(at, step);
+        let step = each.as_ref().unwrap_or(step);
         self.line(&format!("  - id: {id}"));
         if let Some(text) = &step.description {
             self.line(&format!("    description: {}", json!(text)));
@@ -184,6 +189,57 @@ impl PlanWriter<'_> {
         self.guard(&mut body, step, &rest, &id);
         self.rest(&mut body, step, &id);
         self.out.push_str(&body);
+    }
+
+    /// The one step that a step follows.
+    fn before(&self, at: usize, step: &ForeignStep) -> Option<String> {
+        match step.needs.as_deref() {
+            Some([only]) => self.names.steps.get(only).cloned(),
+            Some(_) => None,
+            None => self.names.ids.get(at.checked_sub(1)?).cloned(),
+        }
+    }
+
+    /// A step whose sentence begins with `for each`, over the one list of the nearest step before
+    /// that has one; none if it is another.
+    fn each_of_sentence(&self, at: usize, step: &ForeignStep) -> Option<ForeignStep> {
+        let rest = after_each(step.description.as_deref()?)?;
+        if step.each.is_some() || decides(rest) {
+            return None;
+        }
+        let tool = tool_of(step.tool.as_deref()?, self.catalog).ok()?;
+        let before = self.names.ids.iter().take(at).rev();
+        let (list, item) = before.filter_map(|id| self.list_of(id)).next()?;
+        let input = self.catalog.get(tool)?.input.value();
+        let wanted = input.get("required").and_then(Value::as_array);
+        let wanted = wanted.into_iter().flatten().filter_map(Value::as_str);
+        let mut step = step.clone();
+        for name in wanted.filter(|name| item.contains(*name)) {
+            let read = Value::String(format!("{{{{ item.{name} }}}}"));
+            step.args.entry(name.to_owned()).or_insert(read);
+        }
+        step.each = Some(list);
+        Some(step)
+    }
+
+    /// The one list in what a step comes to, as an expression, and the fields of its items.
+    fn list_of(&self, id: &str) -> Option<(String, BTreeSet<String>)> {
+        let called = self.calls.iter().find(|(step, _)| step == id);
+        let output = self.catalog.get(&called?.1)?.output.as_ref()?.value();
+        let items = |schema: &Value| -> Option<BTreeSet<String>> {
+            (schema.get("type")? == "array").then_some(())?;
+            let fields = schema.get("items")?.get("properties")?.as_object()?;
+            Some(fields.keys().cloned().collect())
+        };
+        if let Some(fields) = items(output) {
+            return Some((format!("steps.{id}.output"), fields));
+        }
+        let named = output.get("properties")?.as_object()?.iter();
+        let mut lists = named.filter_map(|(name, schema)| Some((name, items(schema)?)));
+        match (lists.next(), lists.next()) {
+            (Some((name, fields)), None) => Some((format!("steps.{id}.output.{name}"), fields)),
+            _ => None,
+        }
     }
 
     /// The list of `for_each`, and the conditions that are not of one item.
@@ -356,7 +412,13 @@ impl PlanWriter<'_> {
             }
         }
         if step.conditions.is_empty()
-            && let Some(text) = step.description.as_deref().filter(|text| decides(text))
+            && let Some(text) = step.description.as_deref().filter(|text| {
+                decides(
+                    after_each(text)
+                        .filter(|_| step.each.is_some())
+                        .unwrap_or(text),
+                )
+            })
         {
             self.open(Some(id), false, &format!("write `when` for: {text}"));
             conditions.push("open".to_owned());
@@ -553,6 +615,15 @@ fn decides(text: &str) -> bool {
         " until ",
     ];
     says.iter().any(|word| text.contains(word))
+}
+
+/// What a sentence says behind `for each THING`.
+fn after_each(text: &str) -> Option<&str> {
+    let lower = text.to_ascii_lowercase();
+    let heads = ["for each ", "for every ", "for all "];
+    let head = heads.iter().find(|head| lower.starts_with(**head))?;
+    let rest = text.get(head.len()..)?;
+    Some(rest.split_once(',').map_or(rest, |(_, rest)| rest))
 }
 
 /// Whether a sentence wants a person's word.

@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use crate::limits::SUGGESTION_BYTES_MAX;
+
 /// How many letters another name may differ in for it to be a rival of the one that is meant.
 const RIVAL: usize = 2;
 /// Fewest letters of what is written and of what is meant, if one letter is too many or missing.
@@ -21,6 +23,10 @@ const REPLACED_MIN: usize = 6;
 /// `user_b`, nor `cc` `bcc`: digits and first letters must agree, and short words are left alone.
 #[must_use]
 pub(crate) fn surely<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    // Why: a name of that length is no slip of anything, and comparing takes long.
+    if given.len() > SUGGESTION_BYTES_MAX {
+        return None;
+    }
     let distance = |name: &str| strsim::damerau_levenshtein(given, name);
     let near: BTreeSet<&str> = known
         .iter()
