@@ -173,18 +173,10 @@ impl RunFacts {
     }
 
     fn planned_by(&mut self, planner: &PlannerChoice) {
-        let kind = match planner {
-            PlannerChoice::Playbook { name } => {
-                self.group("playbook", Some(name));
-                "playbook"
-            }
-            PlannerChoice::Interpreter { .. } => "rules",
-            PlannerChoice::File { .. } => "file",
-            PlannerChoice::Client { .. } => "client",
-            PlannerChoice::Model { .. } => "model",
-            PlannerChoice::Process { .. } => "process",
-        };
-        self.group("planner", Some(kind));
+        if let PlannerChoice::Playbook { name } = planner {
+            self.group("playbook", Some(name));
+        }
+        self.group("planner", Some(planner.kind()));
     }
 
     fn group(&mut self, by: &str, name: Option<&str>) {
