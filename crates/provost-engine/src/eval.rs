@@ -9,6 +9,7 @@ mod case;
 mod double;
 mod expect;
 mod gates;
+mod kept;
 mod people;
 mod read;
 mod repeat;
@@ -20,9 +21,11 @@ mod suite;
 
 pub use case::{CaseError, CaseExpects, CaseRequest, MadeCase, case_check, case_from};
 pub use gates::GateResult;
+pub use kept::{REPEATS_DIR, REPORT_FILE};
 pub use read::{SetError, read_set};
 pub use report::{
-    CaseReport, GraderResult, JudgedBy, Outcome, PlannerReport, RepeatReport, Report, WhyReport,
+    BaselineReport, CaseReport, GraderResult, JudgedBy, Outcome, PlannerReport, RepeatReport,
+    Report, WhyReport,
 };
 pub use set::EvalSet;
-pub use suite::{EvalError, SuiteOptions, SuiteWatcher, run_suite};
+pub use suite::{EvalError, SuiteOptions, SuiteWatcher, regrade, run_suite};

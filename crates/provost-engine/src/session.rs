@@ -348,10 +348,13 @@ impl Session {
         append: &[Event],
         at_ms: i64,
     ) -> Result<Option<CountedRun>, StoreError> {
-        let ends = |event: &Event| matches!(event, Event::RunEnded(_));
-        if !append.iter().any(ends) {
+        let ends = append.iter().rev().find_map(|event| match event {
+            Event::RunEnded(ended) => Some(ended.status),
+            _ => None,
+        });
+        let Some(status) = ends else {
             return Ok(None);
-        }
+        };
         let events = match self.checkpoint.all_with(append, at_ms) {
             Some(events) => events,
             None => {
@@ -366,7 +369,13 @@ impl Session {
                 events
             }
         };
-        Ok(Some(stats::counted(&RunFacts::of(&events))))
+        if status == RunStatus::Succeeded {
+            return Ok(Some(stats::counted(&RunFacts::of(&events))));
+        }
+        // Why beside this thread: its verdict is counted, and the other runs go on meanwhile.
+        let facts = tokio::task::spawn_blocking(move || RunFacts::of(&events)).await;
+        // Why none where it could not be had: the counts are a cache.
+        Ok(facts.ok().map(|facts| stats::counted(&facts)))
     }
 
     fn obey(&mut self, command: Command) {

@@ -209,12 +209,9 @@ impl Workspace {
         let text = files::required(&root, CONFIG_FILE, &mut found);
         let given = config::ToolSources::new(own, listings, opening.lock.damage());
         let config = text.and_then(|source| config::read(&root, &source, given, &mut found));
-        let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
-        let playbooks = files::playbooks(
-            &root,
-            playbooks_dir.as_deref().unwrap_or(config::PLAYBOOKS_DIR),
-            &mut found,
-        );
+        let dir = config.as_ref().map(|config| config.playbooks_dir.clone());
+        let dir = dir.as_deref().unwrap_or(config::PLAYBOOKS_DIR);
+        let playbooks = files::playbooks(&root, dir, &mut found);
         let policies = rules::Texts::read(&root, &mut found);
         let Some(config) = config else {
             if opening.lock == LockUse::Hold {
@@ -413,7 +410,8 @@ impl Workspace {
         &self.models
     }
 
-    /// The secrets of planners, of the login and of who is sent traces: no tool may reach them, and no record holds them.
+    /// The secrets of planners, of the login and of who is sent traces: no tool may reach them, and
+    /// no record holds them.
     pub(crate) fn own_secrets(&self) -> Vec<SecretName> {
         let mut secrets = planners::secrets(self);
         secrets.extend(self.server.login.iter().map(|login| login.secret.clone()));

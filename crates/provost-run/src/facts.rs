@@ -16,12 +16,15 @@ mod counts;
 mod economy;
 mod execution;
 mod needed;
+mod open;
 mod planning;
 
 pub use counts::SeriesCounts;
+pub(crate) use economy::PlannerSpend;
+pub(crate) use open::{OpenToPeople, time_open};
 
 /// The version of the formulas: facts of another one are counted anew.
-pub const FORMULAS: u32 = 2;
+pub const FORMULAS: u32 = 3;
 
 /// The rates of planning, in the order in which they are shown: key and title.
 pub const PLANNING: [(&str, &str); 14] = [

@@ -112,13 +112,10 @@ fn fields(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Config> {
     let mut fields = Fields::new("provost.toml", node, diagnostics)?;
-    let workspace = fields.node("workspace");
-    let limits = fields.node("limits");
-    let approvals = fields.node("approvals");
-    let planner = fields.node("planner");
-    let budget = fields.node("budget");
-    let (audit, telemetry) = (fields.node("audit"), fields.node("telemetry"));
-    let (network, server) = (fields.node("network"), fields.node("server"));
+    let [workspace, limits, approvals, planner, budget] =
+        ["workspace", "limits", "approvals", "planner", "budget"].map(|name| fields.node(name));
+    let [audit, network, server, telemetry] =
+        ["audit", "network", "server", "telemetry"].map(|name| fields.node(name));
     let tools = fields.map("tools").unwrap_or_default();
     let [tags, roles] = ["tags", "roles"].map(|name| fields.map(name).unwrap_or_default());
     let [notify, schedules, models] =
