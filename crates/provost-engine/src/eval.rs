@@ -5,6 +5,7 @@
 //! INVARIANT: a repeat runs in a scratch copy of the workspace with a journal of its own, and its
 //! tools are a [`provost_tools::Rehearsal`].
 
+mod against;
 mod case;
 mod double;
 mod expect;
@@ -19,6 +20,7 @@ mod scratch;
 mod set;
 mod suite;
 
+pub use against::{compare_effects, is_case};
 pub use case::{CaseError, CaseExpects, CaseRequest, MadeCase, case_check, case_from};
 pub use gates::GateResult;
 pub use kept::{REPEATS_DIR, REPORT_FILE};

@@ -11,7 +11,7 @@ use provost_plan::digest::{Digest, Domain};
 use serde::Serialize;
 
 use crate::call::{Purpose, Slot};
-use crate::event::{AttemptEnded, AttemptStarted, Event, RunEnded, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, EndedBy, Event, RunEnded, StepStatus};
 use crate::outcome::Class;
 use crate::read::why::{Party, Witnesses, why};
 
@@ -497,6 +497,7 @@ impl<'e> SpanWalk<'e> {
             ("provost.verdict.party", judged.party.map(Party::word)),
             ("provost.verdict.cause", judged.cause),
             ("provost.verdict.step", judged.step.as_deref()),
+            ("provost.ended_by", ended.by.as_ref().map(EndedBy::word)),
             ("error.type", ended.class.map(Class::word)),
         ] {
             if let Some(value) = value {

@@ -29,6 +29,7 @@ mod diff;
 mod docs;
 mod doctor;
 mod drift;
+mod ended;
 mod escape;
 mod evidence;
 mod explain;
