@@ -1,8 +1,8 @@
 //! A report that is read again: to hold an eval against it, or to grade its repeats anew.
 //!
-//! Owns what is believed of such a file. Runs nothing and asks nobody. INVARIANT: a repeat is graded
-//! anew only by the journal that the report names, up to the link that it names; otherwise it is
-//! not judged.
+//! Owns what is believed of such a file. Runs nothing and asks nobody. INVARIANT: a repeat is
+//! graded anew only by the journal that the report names, up to the link that it names; otherwise
+//! it is not judged.
 
 use std::path::{Component, Path, PathBuf};
 

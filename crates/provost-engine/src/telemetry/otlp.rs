@@ -110,7 +110,7 @@ impl OtlpBatch {
     }
 
     fn resource(&self) -> OtlpResource {
-        let of = |key: &str, value: &str| attribute(key, OtlpValue::StringValue(value.to_owned()));
+        let of = |key: &str, value: &str| attribute(key, OtlpValue::Text(value.to_owned()));
         OtlpResource {
             attributes: vec![
                 of("service.name", "provost"),
@@ -178,12 +178,12 @@ impl OfRun<'_> {
     }
 
     fn attributes(&self, own: &Attributes) -> Vec<OtlpAttribute> {
-        let run = OtlpValue::StringValue(self.run.to_owned());
+        let run = OtlpValue::Text(self.run.to_owned());
         let own = own.iter().map(|(key, value)| {
             let value = match value {
-                SpanValue::Text(text) => OtlpValue::StringValue(self.redactor.redact_text(text)),
-                SpanValue::Number(n) => OtlpValue::IntValue(i64::try_from(*n).unwrap_or(i64::MAX)),
-                SpanValue::Flag(flag) => OtlpValue::BoolValue(*flag),
+                SpanValue::Text(text) => OtlpValue::Text(self.redactor.redact_text(text)),
+                SpanValue::Number(n) => OtlpValue::Number(i64::try_from(*n).unwrap_or(i64::MAX)),
+                SpanValue::Flag(flag) => OtlpValue::Flag(*flag),
             };
             attribute(key, value)
         });

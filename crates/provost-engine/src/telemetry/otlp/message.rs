@@ -150,14 +150,16 @@ pub(super) struct OtlpAnyValue {
 }
 
 #[derive(Clone, PartialEq, Oneof, Serialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) enum OtlpValue {
     #[prost(string, tag = "1")]
-    StringValue(String),
+    #[serde(rename = "stringValue")]
+    Text(String),
     #[prost(bool, tag = "2")]
-    BoolValue(bool),
+    #[serde(rename = "boolValue")]
+    Flag(bool),
     #[prost(int64, tag = "3")]
-    IntValue(#[serde(serialize_with = "digits")] i64),
+    #[serde(rename = "intValue")]
+    Number(#[serde(serialize_with = "digits")] i64),
 }
 
 /// Bytes as the protocol's JSON has ids: not base64, as protobuf's JSON would.
