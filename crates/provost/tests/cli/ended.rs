@@ -109,6 +109,9 @@ fn what_changed_is_held_against_what_a_case_expects() {
         (&verdict["guilty"], &verdict["party"]),
         (&json!("neither"), &json!("person"))
     );
+    place.write("noted/case.yaml", as_it_was.replace(effects, &more));
+    let verdict = why(&place, &rejected);
+    assert_eq!(verdict["guilty"], "neither", "{verdict}");
     // A case that expects no effects in particular is none to compare with.
     let without = as_it_was.lines().filter(|line| !line.contains("exactly"));
     let without: Vec<&str> = without.collect();

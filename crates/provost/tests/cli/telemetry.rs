@@ -321,6 +321,29 @@ fn what_is_sent_twice_has_the_same_ids_and_a_lost_cursor_begins_anew() {
 }
 
 #[test]
+fn processes_that_are_killed_leave_nothing_untold() {
+    let receiver = TraceReceiver::start(Mood::Takes);
+    let place = Workplace::new();
+    sends_to(&place, &receiver.url, JSON);
+    let mut running = 0;
+    for round in 0..12_u64 {
+        let mut child = place.spawn(&["run", "Count the orders of nobody"]);
+        // From before the first event to after the last: what a run takes, in twelve parts.
+        std::thread::sleep(Duration::from_millis(round * 25));
+        running += u32::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+    assert!(running > 0, "every process had ended before it was killed");
+    time_passes(&place);
+    place.run(&IDLE).exits(0);
+    assert_eq!(receiver.spans(), told(&place));
+    let runs = place.json(&["runs", "--json"]);
+    let runs = runs["runs"].as_array().unwrap().len();
+    println!("{running} of 12 killed on their way; {runs} runs, all told");
+}
+
+#[test]
 fn what_a_receiver_calls_malformed_keeps_nothing_else_back() {
     let receiver = TraceReceiver::start(Mood::Picky("provost.plan.revised"));
     let place = Workplace::new();
