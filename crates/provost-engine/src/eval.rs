@@ -5,10 +5,12 @@
 //! INVARIANT: a repeat runs in a scratch copy of the workspace with a journal of its own, and its
 //! tools are a [`provost_tools::Rehearsal`].
 
+mod against;
 mod case;
 mod double;
 mod expect;
 mod gates;
+mod kept;
 mod people;
 mod read;
 mod repeat;
@@ -18,11 +20,14 @@ mod scratch;
 mod set;
 mod suite;
 
+pub use against::{compare_effects, is_case};
 pub use case::{CaseError, CaseExpects, CaseRequest, MadeCase, case_check, case_from};
 pub use gates::GateResult;
+pub use kept::{REPEATS_DIR, REPORT_FILE};
 pub use read::{SetError, read_set};
 pub use report::{
-    CaseReport, GraderResult, JudgedBy, Outcome, PlannerReport, RepeatReport, Report, WhyReport,
+    BaselineReport, CaseReport, GraderResult, JudgedBy, Outcome, PlannerReport, RepeatReport,
+    Report, WhyReport,
 };
 pub use set::EvalSet;
-pub use suite::{EvalError, SuiteOptions, SuiteWatcher, run_suite};
+pub use suite::{EvalError, SuiteOptions, SuiteWatcher, regrade, run_suite};

@@ -77,6 +77,22 @@ pub const NOTIFY_LAST: Duration = Duration::from_secs(12);
 pub const NOTICE_SAID_CHARS_MAX: usize = 500;
 /// Largest answer of a webhook, in bytes.
 pub const NOTICE_ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// Most events of the journal that are sent as traces at once.
+pub const EXPORT_EVENTS_MAX: u32 = 512;
+/// How often the journal is looked at for what is to be sent.
+pub const EXPORT_EVERY: Duration = Duration::from_millis(500);
+/// How many times as long as it read the journal it rests: one part in 50 of one core is the most.
+pub const EXPORT_REST_TIMES: u32 = 49;
+/// The rest after the first sending that failed; it doubles each time.
+pub const EXPORT_WAIT_MIN: Duration = Duration::from_secs(2);
+/// The longest such rest.
+pub const EXPORT_WAIT_MAX: Duration = Duration::from_secs(5 * 60);
+/// How long a command that drove a run waits for what it sends last.
+pub const EXPORT_LAST_RUN: Duration = Duration::from_millis(500);
+/// How long a process that served or worked does.
+pub const EXPORT_LAST_WORK: Duration = Duration::from_secs(5);
+/// Largest answer of a receiver, in bytes.
+pub const EXPORT_ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// Largest file of signed heads that is read, in bytes.
 pub const HEADS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Longest reason for accepting a store that signed heads contradict, in bytes.

@@ -348,26 +348,35 @@ impl Session {
         append: &[Event],
         at_ms: i64,
     ) -> Result<Option<CountedRun>, StoreError> {
-        let ends = |event: &Event| matches!(event, Event::RunEnded(_));
-        if !append.iter().any(ends) {
+        let ends = append.iter().rev().find_map(|event| match event {
+            Event::RunEnded(ended) => Some(ended.status),
+            _ => None,
+        });
+        let Some(status) = ends else {
             return Ok(None);
-        }
-        let in_force = self.state().plan().map(|plan| plan.checked());
-        let new = append.iter().map(|event| (event, at_ms));
-        if let Some(kept) = self.checkpoint.events() {
-            let facts = RunFacts::of(kept.chain(new), in_force);
-            return Ok(Some(stats::counted(&facts)));
-        }
-        let run = &self.state().head.run;
-        let stored = self.store.load(run).await?;
-        let refused = |reason| StoreError::Refused {
-            run: run.clone(),
-            reason,
         };
-        let kept = events_of(&stored).map_err(refused)?;
-        let kept = kept.iter().map(|(event, at)| (event, *at));
-        let facts = RunFacts::of(kept.chain(new), in_force);
-        Ok(Some(stats::counted(&facts)))
+        let new = append.iter().map(|event| (event, at_ms));
+        let mut events: Vec<_> = match self.checkpoint.events() {
+            Some(kept) if status == RunStatus::Succeeded => {
+                let in_force = self.state().plan().map(|plan| plan.checked());
+                let facts = RunFacts::of(kept.chain(new), in_force);
+                return Ok(Some(stats::counted(&facts)));
+            }
+            Some(kept) => kept.map(owned).collect(),
+            None => {
+                let stored = self.store.load(&self.state().head.run).await?;
+                let refused = |reason| StoreError::Refused {
+                    run: self.state().head.run.clone(),
+                    reason,
+                };
+                events_of(&stored).map_err(refused)?
+            }
+        };
+        events.extend(new.map(owned));
+        // Why beside this thread: a verdict is counted, or a long run, and the others go on.
+        let facts = tokio::task::spawn_blocking(move || stats::of_journal(&events)).await;
+        // Why none where it could not be had: the counts are a cache.
+        Ok(facts.ok().map(|facts| stats::counted(&facts)))
     }
 
     fn obey(&mut self, command: Command) {
@@ -563,6 +572,10 @@ fn to_keep(run: &str, event: &Event, at_ms: i64) -> Result<NewEvent, StoreError>
         at_ms,
         payload,
     })
+}
+
+fn owned((event, at): (&Event, i64)) -> (Event, i64) {
+    (event.clone(), at)
 }
 
 /// What the planner comes to; never, if it is not asked.

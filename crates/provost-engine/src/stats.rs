@@ -162,7 +162,8 @@ pub(crate) fn facts_of(store: &Store, row: &FactsRow) -> Result<RunFacts, Engine
     }
 }
 
-fn of_journal(events: &[(Event, i64)]) -> RunFacts {
+/// What is counted of a run, by all its events.
+pub(crate) fn of_journal(events: &[(Event, i64)]) -> RunFacts {
     RunFacts::of(events.iter().map(|(event, at)| (event, *at)), None)
 }
 

@@ -24,6 +24,7 @@ use provost_wire::{Redactor, SecretName};
 use crate::audit::AuditSettings;
 use crate::notify::NotifyTarget;
 use crate::schedule::Schedule;
+use crate::telemetry::TelemetrySettings;
 use config::Damage;
 
 mod audit;
@@ -42,12 +43,14 @@ mod server;
 mod servers;
 mod statements;
 mod tags;
+mod telemetry;
 #[cfg(test)]
 mod tests;
 mod tools;
 
 pub use audit::audit_settings;
 pub use error::{DamagedTool, Findings, WorkspaceError};
+pub(crate) use files::replace as replace_file;
 pub use lock::{Drift, LOCK_FILE, Lock};
 pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
@@ -84,6 +87,7 @@ pub struct Workspace {
     admission: AdmissionRules,
     audit: Option<AuditSettings>,
     notify: Arc<[NotifyTarget]>,
+    telemetry: Option<TelemetrySettings>,
     schedules: Vec<Schedule>,
     server: ServerSettings,
     proxy: Option<Arc<Proxy>>,
@@ -205,12 +209,9 @@ impl Workspace {
         let text = files::required(&root, CONFIG_FILE, &mut found);
         let given = config::ToolSources::new(own, listings, opening.lock.damage());
         let config = text.and_then(|source| config::read(&root, &source, given, &mut found));
-        let playbooks_dir = config.as_ref().map(|config| config.playbooks_dir.clone());
-        let playbooks = files::playbooks(
-            &root,
-            playbooks_dir.as_deref().unwrap_or(config::PLAYBOOKS_DIR),
-            &mut found,
-        );
+        let dir = config.as_ref().map(|config| config.playbooks_dir.clone());
+        let dir = dir.as_deref().unwrap_or(config::PLAYBOOKS_DIR);
+        let playbooks = files::playbooks(&root, dir, &mut found);
         let policies = rules::Texts::read(&root, &mut found);
         let Some(config) = config else {
             if opening.lock == LockUse::Hold {
@@ -248,6 +249,7 @@ impl Workspace {
             admission: config.admission,
             audit: config.audit,
             notify: config.notify.into(),
+            telemetry: config.telemetry,
             schedules: config.schedules,
             server: config.server,
             proxy: config.proxy,
@@ -352,6 +354,12 @@ impl Workspace {
         &self.notify
     }
 
+    /// Where traces are sent; none if nobody asked.
+    #[must_use]
+    pub fn telemetry(&self) -> Option<&TelemetrySettings> {
+        self.telemetry.as_ref()
+    }
+
     /// The goals that the clock begins.
     #[must_use]
     pub fn schedules(&self) -> &[Schedule] {
@@ -402,10 +410,13 @@ impl Workspace {
         &self.models
     }
 
-    /// The secrets of planners and of the login: no tool may reach them, and no record holds them.
+    /// The secrets of planners, of the login and of who is sent traces: no tool may reach them, and
+    /// no record holds them.
     pub(crate) fn own_secrets(&self) -> Vec<SecretName> {
         let mut secrets = planners::secrets(self);
         secrets.extend(self.server.login.iter().map(|login| login.secret.clone()));
+        let headers = self.telemetry.iter().flat_map(|to| &to.headers);
+        secrets.extend(headers.map(|(_, secret)| secret.clone()));
         secrets
     }
 

@@ -17,12 +17,15 @@ mod counts;
 mod economy;
 mod execution;
 mod needed;
+mod open;
 mod planning;
 
 pub use counts::SeriesCounts;
+pub(crate) use economy::PlannerSpend;
+pub(crate) use open::{OpenToPeople, time_open};
 
 /// The version of the formulas: facts of another one are counted anew.
-pub const FORMULAS: u32 = 2;
+pub const FORMULAS: u32 = 3;
 
 /// The rates of planning, in the order in which they are shown: key and title.
 pub const PLANNING: [(&str, &str); 14] = [
@@ -180,18 +183,10 @@ impl RunFacts {
     }
 
     fn planned_by(&mut self, planner: &PlannerChoice) {
-        let kind = match planner {
-            PlannerChoice::Playbook { name } => {
-                self.group("playbook", Some(name));
-                "playbook"
-            }
-            PlannerChoice::Interpreter { .. } => "rules",
-            PlannerChoice::File { .. } => "file",
-            PlannerChoice::Client { .. } => "client",
-            PlannerChoice::Model { .. } => "model",
-            PlannerChoice::Process { .. } => "process",
-        };
-        self.group("planner", Some(kind));
+        if let PlannerChoice::Playbook { name } = planner {
+            self.group("playbook", Some(name));
+        }
+        self.group("planner", Some(planner.kind()));
     }
 
     fn group(&mut self, by: &str, name: Option<&str>) {

@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, FoldedRun, NewRun};
-use provost_engine::limits::NOTIFY_LAST;
+use provost_engine::limits::{EXPORT_LAST_RUN, NOTIFY_LAST};
 use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
 use provost_engine::session::{DriveEnd, DriveError, Session, Unwatched};
+use provost_engine::telemetry::Exporter;
 use provost_plan::digest::Digest;
 use serde_json::json;
 use tokio::sync::watch;
@@ -96,6 +97,7 @@ fn with_driver(
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_RUN);
     let driven = runtime.block_on(async {
         let halt = halt::at_interrupt();
         let driver = Driver {

@@ -10,9 +10,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_engine::engine::{Engine, EngineError, NewRun};
+use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::session::Unwatched;
 use provost_engine::store::RunFilter;
+use provost_engine::telemetry::Exporter;
 use provost_engine::work::{WorkEvent, WorkOptions, work_on};
 use rmcp::ServiceExt as _;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -70,6 +72,7 @@ pub fn serve(place: &WorkspacePath, from: Transport) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let served = runtime.block_on(async {
         let (gone, halt) = watch::channel(false);
         let interrupted = at_interrupt_or_end("");

@@ -67,6 +67,9 @@ pub enum CaseError {
     /// It would carry a secret.
     #[error("the case would hold a secret of the workspace in {}", .0.display())]
     Secret(PathBuf),
+    /// It expects nothing that a run can be compared with.
+    #[error("{0}")]
+    NotComparable(String),
     /// A file cannot be written.
     #[error("{0}")]
     NotWritable(String),

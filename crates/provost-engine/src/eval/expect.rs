@@ -150,7 +150,7 @@ fn unlike(
 }
 
 /// Which found call each expected one is: as many as can be, each for one alone.
-fn matching(expected: &[CallPattern], found: &[MadeCall]) -> Vec<Option<usize>> {
+pub(super) fn matching(expected: &[CallPattern], found: &[MadeCall]) -> Vec<Option<usize>> {
     let mut of_found: Vec<Option<usize>> = vec![None; found.len()];
     for at in 0..expected.len() {
         let mut tried = vec![false; found.len()];

@@ -14,6 +14,7 @@ use tokio::sync::watch;
 
 use super::case::calls;
 use super::double::{Double, free_port};
+use super::kept::LEDGER_FILE;
 use super::people::{Said, speak};
 use super::report::{GraderResult, JudgedBy, Outcome, RepeatReport, WhyReport};
 use super::scope::Facts;
@@ -38,7 +39,7 @@ pub(super) struct Repeat<'a> {
 }
 
 /// Why a repeat has no facts.
-enum Unjudged {
+pub(super) enum Unjudged {
     /// Nobody can say whether it would have passed.
     NotJudged(String),
     /// It took too long.
@@ -61,60 +62,17 @@ struct Ran {
 impl Repeat<'_> {
     /// Runs and grades it. `shown` is its folder as the report names it.
     pub(super) async fn judge(&self, shown: String) -> RepeatReport {
-        let mut report = RepeatReport {
-            n: self.n,
-            outcome: Outcome::NotJudged,
-            by: JudgedBy::Graders,
-            reason: None,
-            run: None,
-            head: None,
-            workspace: shown,
-            graders: Vec::new(),
-            why: None,
-            metrics: None,
-        };
-        match self.run(&mut report).await {
-            Ok(graders) => {
-                let held = graders.iter().all(|grader| grader.held);
-                report.graders = graders;
-                report.outcome = self.outcome(held);
-                if held && self.case.red {
-                    let reason = "it is marked `red`, and passes: take the mark away";
-                    report.reason = Some(reason.to_owned());
-                }
-            }
-            Err(Unjudged::NotJudged(reason)) => report.reason = Some(reason),
-            Err(Unjudged::Late(reason)) => {
-                report.outcome = self.outcome(false);
-                (report.by, report.reason) = (JudgedBy::Time, Some(reason));
-            }
-        }
+        let mut report = RepeatReport::of(self.n, shown);
+        let graded = self.run(&mut report).await;
+        conclude(self.case, graded, &mut report);
         report
-    }
-
-    /// Of a case that is known to fail, a fail is what is expected.
-    fn outcome(&self, held: bool) -> Outcome {
-        match held != self.case.red {
-            true => Outcome::Pass,
-            false => Outcome::Fail,
-        }
     }
 
     async fn run(&self, report: &mut RepeatReport) -> Result<Vec<GraderResult>, Unjudged> {
         let ran = self.drive(report).await?;
         let history = History::read(ran.engine.store(), &ran.run)
             .map_err(|error| Unjudged::NotJudged(error.to_string()))?;
-        let History { events, state } = history;
-        let facts = Facts::of(&events, &state, ran.ledger);
-        report.why = Some(WhyReport {
-            guilty: facts.why.guilty.word().to_owned(),
-            sentence: facts.why.sentence.clone(),
-        });
-        report.metrics = Some(facts.metrics.clone());
-        if let Some(reason) = planner_absent(&events) {
-            return Err(Unjudged::NotJudged(reason));
-        }
-        Ok(self.case.expect.grade(&facts))
+        grade(self.case, &history, ran.ledger, report)
     }
 
     async fn drive(&self, report: &mut RepeatReport) -> Result<Ran, Unjudged> {
@@ -229,6 +187,12 @@ impl Repeat<'_> {
             (Some(double), Some(path)) => Some(double.ledger(path).await?),
             _ => None,
         };
+        if let Some(ledger) = &ledger {
+            // Why without secrets: it stays beside the report, as the journal does.
+            let shown = engine.workspace().redactor().redact_value(ledger.clone());
+            let kept = std::fs::write(self.dir.join(LEDGER_FILE), shown.to_string());
+            kept.map_err(|error| format!("{}: {error}", self.dir.display()))?;
+        }
         Ok(Ran {
             engine,
             run,
@@ -252,6 +216,54 @@ impl Repeat<'_> {
                     return Ok(());
                 }
             }
+        }
+    }
+}
+
+/// Grades a run by its journal and what the ledger of its double says.
+pub(super) fn grade(
+    case: &Case,
+    history: &History,
+    ledger: Option<Value>,
+    report: &mut RepeatReport,
+) -> Result<Vec<GraderResult>, Unjudged> {
+    let facts = Facts::of(&history.events, &history.state, ledger);
+    report.why = Some(WhyReport {
+        guilty: facts.why.guilty.word().to_owned(),
+        sentence: facts.why.sentence.clone(),
+    });
+    report.metrics = Some(facts.metrics.clone());
+    match planner_absent(&history.events) {
+        Some(reason) => Err(Unjudged::NotJudged(reason)),
+        None => Ok(case.expect.grade(&facts)),
+    }
+}
+
+/// Puts into the report of a repeat what came of it.
+pub(super) fn conclude(
+    case: &Case,
+    graded: Result<Vec<GraderResult>, Unjudged>,
+    report: &mut RepeatReport,
+) {
+    // Of a case that is known to fail, a fail is what is expected.
+    let outcome = |held: bool| match held != case.red {
+        true => Outcome::Pass,
+        false => Outcome::Fail,
+    };
+    match graded {
+        Ok(graders) => {
+            let held = graders.iter().all(|grader| grader.held);
+            report.graders = graders;
+            report.outcome = outcome(held);
+            if held && case.red {
+                let reason = "it is marked `red`, and passes: take the mark away";
+                report.reason = Some(reason.to_owned());
+            }
+        }
+        Err(Unjudged::NotJudged(reason)) => report.reason = Some(reason),
+        Err(Unjudged::Late(reason)) => {
+            report.outcome = outcome(false);
+            (report.by, report.reason) = (JudgedBy::Time, Some(reason));
         }
     }
 }

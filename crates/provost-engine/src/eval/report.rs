@@ -32,8 +32,26 @@ pub struct Report {
     /// How the two compare.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// The earlier report that it is held against.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<BaselineReport>,
     /// What must hold of the planner that is judged.
     pub gates: Vec<GateResult>,
+}
+
+/// An earlier report that an eval is held against.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BaselineReport {
+    /// The planner that it judged.
+    pub planner: String,
+    /// The digest of the set as it was.
+    pub set_digest: Digest,
+    /// When it began, in milliseconds since the epoch.
+    pub began_at: i64,
+    /// How many cases are in both.
+    pub compared: usize,
+    /// The cases that are in one of the two alone: they are not compared.
+    pub left_out: Vec<String>,
 }
 
 /// What came of a planner.
@@ -82,7 +100,7 @@ pub enum Outcome {
 }
 
 /// What a repeat was judged by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgedBy {
     /// Its graders.
@@ -140,6 +158,24 @@ pub struct WhyReport {
     pub guilty: String,
     /// In words.
     pub sentence: String,
+}
+
+impl RepeatReport {
+    /// Of a repeat of which nothing is known yet.
+    pub(super) fn of(n: u64, workspace: String) -> Self {
+        Self {
+            n,
+            outcome: Outcome::NotJudged,
+            by: JudgedBy::Graders,
+            reason: None,
+            run: None,
+            head: None,
+            workspace,
+            graders: Vec::new(),
+            why: None,
+            metrics: None,
+        }
+    }
 }
 
 impl CaseReport {

@@ -12,7 +12,7 @@ use provost_run::event::Event;
 use provost_run::outcome::Landing;
 use provost_run::read::trace::{Metrics, trace};
 use provost_run::read::why::{Judgment, Witnesses, why};
-use provost_run::state::{State, waiting};
+use provost_run::state::{State, WriteRecord, waiting};
 use serde_json::{Map, Value, json};
 
 use super::people::calls_of;
@@ -116,12 +116,15 @@ impl Facts {
 pub(super) fn effects(state: &State) -> Vec<MadeCall> {
     let landed = state.writes.effects.iter();
     let landed = landed.filter(|write| write.landing == Landing::Happened);
-    landed
-        .map(|write| MadeCall {
-            operation: write.operation.clone(),
-            args: without(&write.args, &write.secret_args),
-        })
-        .collect()
+    landed.map(made).collect()
+}
+
+/// A call that changed something or may have, as it may be shown.
+pub(super) fn made(write: &WriteRecord) -> MadeCall {
+    MadeCall {
+        operation: write.operation.clone(),
+        args: without(&write.args, &write.secret_args),
+    }
 }
 
 fn without(args: &Value, secret: &BTreeSet<String>) -> Value {

@@ -82,7 +82,7 @@ pub(super) fn copy_rules(workspace: &Workspace, to: &Path) -> Result<(), String>
     let mut table: Table = text
         .parse()
         .map_err(|error: toml::de::Error| failed(&error))?;
-    for name in ["audit", "notify", "network", "models"] {
+    for name in ["audit", "notify", "telemetry", "network", "models"] {
         table.remove(name);
     }
     let mut playbooks = "playbooks".to_owned();
@@ -172,7 +172,7 @@ pub(super) fn configure(root: &Path, settings: &Settings<'_>) -> Result<Vec<Path
         .parse()
         .map_err(|error: toml::de::Error| failed(&error))?;
     let named = secret_files(root, &table);
-    for name in ["audit", "notify", "network"] {
+    for name in ["audit", "notify", "telemetry", "network"] {
         table.remove(name);
     }
     if let Some(approvals) = table.get_mut("approvals").and_then(TomlValue::as_table_mut) {

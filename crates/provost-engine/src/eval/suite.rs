@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use provost_run::grade::{BOOTSTRAP_DRAWS, CaseDifference, ComparisonRules, FLIP_DRAWS, compare};
 
+use super::kept::{KeptReport, REPORT_FILE};
 use super::repeat::Repeat;
 use super::report::{CaseReport, PlannerReport, REPORT_SCHEMA, RepeatReport, Report};
 use super::set::{Case, EvalSet, PlannerEntry, matches};
@@ -22,6 +23,8 @@ pub struct SuiteOptions {
     pub against: Option<String>,
     /// How often each case is repeated, whatever the set says.
     pub repeats: Option<u64>,
+    /// The report of an earlier eval that it is held against.
+    pub baseline: Option<PathBuf>,
     /// Only the cases that a pattern means.
     pub only: Vec<String>,
     /// Where the workspaces and journals of the repeats are kept.
@@ -58,6 +61,14 @@ pub enum EvalError {
         /// The folder.
         root: PathBuf,
     },
+    /// An earlier report cannot be read.
+    #[error("{} is no report of an eval: {reason}", path.display())]
+    NoReport {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// The folder for the repeats cannot be used.
     #[error("{}: {reason}", path.display())]
     NotWritable {
@@ -77,6 +88,8 @@ pub async fn run_suite(
     options: &SuiteOptions,
     watcher: &mut dyn SuiteWatcher,
 ) -> Result<Report, EvalError> {
+    let baseline = options.baseline.as_deref().map(KeptReport::read);
+    let baseline = baseline.transpose()?;
     let cases = chosen(set, &options.only)?;
     let mut planners = vec![planner(set, options.planner.as_deref())?];
     if let Some(against) = &options.against {
@@ -107,23 +120,48 @@ pub async fn run_suite(
         let sure = set.compare.confidence;
         reports.push(PlannerReport::of(name, of_cases, sure));
     }
-    let comparison = match reports.as_slice() {
-        [judged, against] => Some(compare(
-            &differences(judged, against),
-            ComparisonRules {
-                sure: set.compare.confidence,
-                regress_max: set.compare.regress_max,
-                draws: BOOTSTRAP_DRAWS,
-                flips: FLIP_DRAWS,
-                seed: set.compare.seed,
-            },
-        )),
-        _ => None,
+    Ok(concluded(set, reports, began_at, baseline.as_ref()))
+}
+
+/// Grades the repeats of a report again, by the set as it is now: nothing runs, and nobody is
+/// asked. `dir` is the folder of the report.
+///
+/// # Errors
+/// [`EvalError::NoReport`] if there is none.
+pub fn regrade(set: &EvalSet, dir: &Path, baseline: Option<&Path>) -> Result<Report, EvalError> {
+    let baseline = baseline.map(KeptReport::read).transpose()?;
+    let kept = KeptReport::read(&dir.join(REPORT_FILE))?;
+    let reports = kept.regraded(set, dir);
+    Ok(concluded(set, reports, kept.began_at, baseline.as_ref()))
+}
+
+/// The report of what came of the planners: how they compare, and whether the gates hold.
+fn concluded(
+    set: &EvalSet,
+    reports: Vec<PlannerReport>,
+    began_at: i64,
+    baseline: Option<&KeptReport>,
+) -> Report {
+    let (pairs, baseline) = match (reports.as_slice(), baseline) {
+        ([judged, against], _) => (Some(differences(judged, against)), None),
+        ([judged, ..], Some(kept)) => {
+            let (pairs, baseline) = kept.beside(judged);
+            (Some(pairs), Some(baseline))
+        }
+        _ => (None, None),
     };
+    let rules = ComparisonRules {
+        sure: set.compare.confidence,
+        regress_max: set.compare.regress_max,
+        draws: BOOTSTRAP_DRAWS,
+        flips: FLIP_DRAWS,
+        seed: set.compare.seed,
+    };
+    let comparison = pairs.map(|pairs| compare(&pairs, rules));
     let gates = reports
         .first()
         .map(|judged| set.gates.hold(judged, comparison.as_ref()));
-    Ok(Report {
+    Report {
         schema: REPORT_SCHEMA,
         set: set.name.clone(),
         set_digest: set.digest,
@@ -131,8 +169,9 @@ pub async fn run_suite(
         began_at,
         planners: reports,
         comparison,
+        baseline,
         gates: gates.unwrap_or_default(),
-    })
+    }
 }
 
 struct Suite<'a> {

@@ -75,7 +75,7 @@ const fn seconds(
 }
 
 /// All families, in the order in which they are written.
-pub(super) const FAMILIES: [Family; 25] = [
+pub(super) const FAMILIES: [Family; 26] = [
     counter("runs", &["status", "planner"], "runs that ended"),
     gauge("runs_open", &["status"], "runs that are not over"),
     seconds(
@@ -156,6 +156,11 @@ pub(super) const FAMILIES: [Family; 25] = [
         "breaker_open",
         &["tool"],
         "whether the breaker of a tool lets nothing through",
+    ),
+    gauge(
+        "export_behind_events",
+        &["target"],
+        "events that were not sent yet",
     ),
 ];
 

@@ -5,6 +5,7 @@
 
 use provost_run::facts::{Economy, FORMULAS, RunFacts};
 
+use super::cursor::ExportStanding;
 use super::exposition::Exposition;
 use crate::engine::EngineError;
 use crate::stats::facts_of;
@@ -29,6 +30,9 @@ pub fn openmetrics(store: &Store, now_ms: i64) -> Result<String, EngineError> {
     for (tool, status) in store.remembered_tools()? {
         let is_open = status.is_open(now_ms);
         series.count("breaker_open", &[&tool], u64::from(is_open));
+    }
+    if let Some(standing) = ExportStanding::of(store)? {
+        series.count("export_behind_events", &["otlp"], standing.behind);
     }
     Ok(series.text())
 }

@@ -1,113 +1,193 @@
-//! Traces of runs in the JSON form of OTLP.
+//! Traces of runs as messages of OTLP.
 //!
-//! Owns that form. Sends nothing. INVARIANT: a line is a whole message, so a file of them is what a
-//! collector reads, and it is the same bytes for the same journal.
+//! Owns what becomes of a span and a record there, for the file that is exported and for what is
+//! sent. Sends nothing. INVARIANT: the same journal gives the same messages, and no secret that the
+//! workspace knows stands in one.
 
 use provost_run::read::spans::{
     Attributes, RunSpans, SpanKind, SpanRecord, SpanValue, TraceSpan, spans,
 };
-use serde_json::{Value, json};
+use provost_wire::Redactor;
 
 use crate::engine::EngineError;
 use crate::history;
 use crate::store::Store;
 
-/// The lines of a run: its spans, and what happened in them, if anything did.
+mod message;
+
+use message::{
+    OtlpAnyValue, OtlpAttribute, OtlpRecord, OtlpResource, OtlpScope, OtlpSpan, OtlpStatus,
+    OtlpValue, ResourceLogs, ResourceSpans, ScopeLogs, ScopeSpans,
+};
+pub(super) use message::{OtlpLogs, OtlpTraces};
+
+/// The lines of a run in the JSON of the protocol: its spans, and what happened in them, if
+/// anything did. Each is a whole message, so that a file of them is what a collector reads.
 ///
 /// # Errors
 /// [`EngineError`] if the journal cannot be read.
 pub fn otlp_lines(store: &Store, run: &str) -> Result<Vec<String>, EngineError> {
-    let name = store.name()?;
-    let events = history::events(store, run)?;
-    let told = spans(&name, run, &events);
-    let resource = json!({ "attributes": [
-        attribute("service.name", &SpanValue::Text("provost".to_owned())),
-        attribute("service.version", &SpanValue::Text(env!("CARGO_PKG_VERSION").to_owned())),
-        attribute("provost.store", &SpanValue::Text(name)),
-    ]});
-    let scope = json!({ "name": "provost", "version": env!("CARGO_PKG_VERSION") });
-    let of_run = ("provost.run.id", SpanValue::Text(run.to_owned()));
-    let all: Vec<Value> = told
-        .spans
-        .iter()
-        .map(|one| span(&told, one, &of_run))
-        .collect();
-    let mut lines = vec![
-        json!({ "resourceSpans": [
-            { "resource": resource, "scopeSpans": [{ "scope": scope, "spans": all }] },
-        ]})
-        .to_string(),
-    ];
-    if !told.records.is_empty() {
-        let all: Vec<Value> = told
-            .records
-            .iter()
-            .map(|one| record(&told, one, &of_run))
-            .collect();
-        let logs = json!({ "resourceLogs": [
-            { "resource": resource, "scopeLogs": [{ "scope": scope, "logRecords": all }] },
-        ]});
-        lines.push(logs.to_string());
+    let mut told = OtlpBatch::of(store)?;
+    told.add(store, run, (0, u64::MAX), &Redactor::new([]))?;
+    let lines = [json(told.traces()), json(told.logs())];
+    Ok(lines.into_iter().flatten().collect())
+}
+
+pub(super) fn json(message: Option<impl serde::Serialize>) -> Option<String> {
+    serde_json::to_string(&message?).ok()
+}
+
+/// What is told of some runs of a store.
+pub(super) struct OtlpBatch {
+    store: String,
+    spans: Vec<OtlpSpan>,
+    records: Vec<OtlpRecord>,
+}
+
+impl OtlpBatch {
+    /// One that tells nothing yet.
+    pub(super) fn of(store: &Store) -> Result<Self, EngineError> {
+        Ok(Self {
+            store: store.name()?,
+            spans: Vec::new(),
+            records: Vec::new(),
+        })
     }
-    Ok(lines)
-}
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Why a text: JSON has no whole numbers of 64 bits.
-fn nanos(ms: i64) -> String {
-    (i128::from(ms.max(0)) * 1_000_000).to_string()
-}
-
-fn attribute(key: &str, value: &SpanValue) -> Value {
-    let value = match value {
-        SpanValue::Text(text) => json!({ "stringValue": text }),
-        SpanValue::Number(number) => json!({ "intValue": number.to_string() }),
-        SpanValue::Flag(flag) => json!({ "boolValue": flag }),
-    };
-    json!({ "key": key, "value": value })
-}
-
-fn attributes(of_run: &(&'static str, SpanValue), own: &Attributes) -> Vec<Value> {
-    let all = std::iter::once(of_run).chain(own);
-    all.map(|(key, value)| attribute(key, value)).collect()
-}
-
-fn span(told: &RunSpans, span: &TraceSpan, of_run: &(&'static str, SpanValue)) -> Value {
-    let mut shown = json!({
-        "traceId": hex(&told.trace.0),
-        "spanId": hex(&span.id.0),
-        "name": span.name,
-        // As the protocol numbers them.
-        "kind": match span.kind {
-            SpanKind::Internal => 1,
-            SpanKind::Client => 3,
-        },
-        "startTimeUnixNano": nanos(span.begin_ms),
-        "endTimeUnixNano": nanos(span.end_ms),
-        "attributes": attributes(of_run, &span.attributes),
-        "status": match span.error {
-            Some(_) => json!({ "code": 2 }),
-            None => json!({}),
-        },
-    });
-    if let (Some(parent), Value::Object(map)) = (&span.parent, &mut shown) {
-        map.insert("parentSpanId".to_owned(), hex(&parent.0).into());
+    /// Adds what the events of a run tell whose numbers are from the first to the last of `which`.
+    /// Of a span that is its end, so that a span is told once it is over.
+    pub(super) fn add(
+        &mut self,
+        store: &Store,
+        run: &str,
+        which: (u64, u64),
+        redactor: &Redactor,
+    ) -> Result<(), EngineError> {
+        let (first, last) = which;
+        let mut events = history::events(store, run)?;
+        events.truncate(usize::try_from(last).unwrap_or(usize::MAX));
+        let told = spans(&self.store, run, &events);
+        let of_run = OfRun {
+            told: &told,
+            run,
+            redactor,
+        };
+        let new = told.spans.iter().filter(|span| span.end >= first);
+        self.spans.extend(new.map(|span| of_run.span(span)));
+        let new = told.records.iter().filter(|record| record.seq >= first);
+        self.records.extend(new.map(|record| of_run.record(record)));
+        Ok(())
     }
-    shown
+
+    /// Its spans; none if there is none.
+    pub(super) fn traces(&self) -> Option<OtlpTraces> {
+        let spans = ScopeSpans {
+            scope: Some(scope()),
+            spans: self.spans.clone(),
+        };
+        let traces = OtlpTraces {
+            resource_spans: vec![ResourceSpans {
+                resource: Some(self.resource()),
+                scope_spans: vec![spans],
+            }],
+        };
+        (!self.spans.is_empty()).then_some(traces)
+    }
+
+    /// Its records; none if there is none.
+    pub(super) fn logs(&self) -> Option<OtlpLogs> {
+        let records = ScopeLogs {
+            scope: Some(scope()),
+            log_records: self.records.clone(),
+        };
+        let logs = OtlpLogs {
+            resource_logs: vec![ResourceLogs {
+                resource: Some(self.resource()),
+                scope_logs: vec![records],
+            }],
+        };
+        (!self.records.is_empty()).then_some(logs)
+    }
+
+    fn resource(&self) -> OtlpResource {
+        let of = |key: &str, value: &str| attribute(key, OtlpValue::Text(value.to_owned()));
+        OtlpResource {
+            attributes: vec![
+                of("service.name", "provost"),
+                of("service.version", env!("CARGO_PKG_VERSION")),
+                of("provost.store", &self.store),
+            ],
+        }
+    }
 }
 
-fn record(told: &RunSpans, record: &SpanRecord, of_run: &(&'static str, SpanValue)) -> Value {
-    json!({
-        "traceId": hex(&told.trace.0),
-        "spanId": hex(&record.span.0),
-        "timeUnixNano": nanos(record.at_ms),
-        "observedTimeUnixNano": nanos(record.at_ms),
-        // Informational, as the protocol numbers it.
-        "severityNumber": 9,
-        "eventName": record.name,
-        "attributes": attributes(of_run, &record.attributes),
-    })
+fn scope() -> OtlpScope {
+    OtlpScope {
+        name: "provost".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
+
+fn attribute(key: &str, value: OtlpValue) -> OtlpAttribute {
+    OtlpAttribute {
+        key: key.to_owned(),
+        value: Some(OtlpAnyValue { value: Some(value) }),
+    }
+}
+
+fn nanos(ms: i64) -> u64 {
+    u64::try_from(ms).unwrap_or(0).saturating_mul(1_000_000)
+}
+
+/// What is told of one run.
+struct OfRun<'a> {
+    told: &'a RunSpans,
+    run: &'a str,
+    redactor: &'a Redactor,
+}
+
+impl OfRun<'_> {
+    fn span(&self, span: &TraceSpan) -> OtlpSpan {
+        let parent = span.parent.as_ref();
+        OtlpSpan {
+            trace_id: self.told.trace.0.to_vec(),
+            span_id: span.id.0.to_vec(),
+            parent_span_id: parent.map_or_else(Vec::new, |parent| parent.0.to_vec()),
+            name: self.redactor.redact_text(&span.name),
+            kind: match span.kind {
+                SpanKind::Internal => 1,
+                SpanKind::Client => 3,
+            },
+            start_time_unix_nano: nanos(span.begin_ms),
+            end_time_unix_nano: nanos(span.end_ms),
+            attributes: self.attributes(&span.attributes),
+            status: span.error.as_ref().map(|_| OtlpStatus { code: 2 }),
+        }
+    }
+
+    fn record(&self, record: &SpanRecord) -> OtlpRecord {
+        OtlpRecord {
+            time_unix_nano: nanos(record.at_ms),
+            severity_number: 9,
+            attributes: self.attributes(&record.attributes),
+            trace_id: self.told.trace.0.to_vec(),
+            span_id: record.span.0.to_vec(),
+            observed_time_unix_nano: nanos(record.at_ms),
+            event_name: record.name.clone(),
+        }
+    }
+
+    fn attributes(&self, own: &Attributes) -> Vec<OtlpAttribute> {
+        let run = OtlpValue::Text(self.run.to_owned());
+        let own = own.iter().map(|(key, value)| {
+            let value = match value {
+                SpanValue::Text(text) => OtlpValue::Text(self.redactor.redact_text(text)),
+                SpanValue::Number(n) => OtlpValue::Number(i64::try_from(*n).unwrap_or(i64::MAX)),
+                SpanValue::Flag(flag) => OtlpValue::Flag(*flag),
+            };
+            attribute(key, value)
+        });
+        let of_run = attribute("provost.run.id", run);
+        std::iter::once(of_run).chain(own).collect()
+    }
 }

@@ -19,12 +19,14 @@ use provost_wire::http::Proxy;
 use super::error::{Collector, DamagedTool};
 use super::{ModelConfig, PlannerConfig};
 use super::{
-    ServerSettings, audit, network, notify, planners, roles, schedules, server, tags, tools,
+    ServerSettings, audit, network, notify, planners, roles, schedules, server, tags, telemetry,
+    tools,
 };
 use crate::audit::AuditSettings;
 use crate::limits::{CONCURRENT_CALLS_MAX, REPEATS_SHOWN_MS};
 use crate::notify::NotifyTarget;
 use crate::schedule::Schedule;
+use crate::telemetry::TelemetrySettings;
 
 /// Where playbooks lie unless the operator says otherwise.
 pub(super) const PLAYBOOKS_DIR: &str = "playbooks";
@@ -38,6 +40,7 @@ pub(super) struct Config {
     pub(super) ask: AskMode,
     pub(super) audit: Option<AuditSettings>,
     pub(super) notify: Vec<NotifyTarget>,
+    pub(super) telemetry: Option<TelemetrySettings>,
     pub(super) schedules: Vec<Schedule>,
     pub(super) server: ServerSettings,
     pub(super) proxy: Option<Arc<Proxy>>,
@@ -109,13 +112,10 @@ fn fields(
     diagnostics: &mut Vec<Diagnostic>,
 ) -> Option<Config> {
     let mut fields = Fields::new("provost.toml", node, diagnostics)?;
-    let workspace = fields.node("workspace");
-    let limits = fields.node("limits");
-    let approvals = fields.node("approvals");
-    let planner = fields.node("planner");
-    let budget = fields.node("budget");
-    let audit = fields.node("audit");
-    let (network, server) = (fields.node("network"), fields.node("server"));
+    let [workspace, limits, approvals, planner, budget] =
+        ["workspace", "limits", "approvals", "planner", "budget"].map(|name| fields.node(name));
+    let [audit, network, server, telemetry] =
+        ["audit", "network", "server", "telemetry"].map(|name| fields.node(name));
     let tools = fields.map("tools").unwrap_or_default();
     let [tags, roles] = ["tags", "roles"].map(|name| fields.map(name).unwrap_or_default());
     let [notify, schedules, models] =
@@ -131,6 +131,7 @@ fn fields(
     let (playbooks_dir, planner) = planner_of(planner, &models, diagnostics);
     let audit = audit.and_then(|node| audit::read(root, node, diagnostics));
     let notify = notify::read(notify, proxy.as_ref(), diagnostics);
+    let telemetry = telemetry.and_then(|node| telemetry::read(node, proxy.as_ref(), diagnostics));
     let schedules = schedules::read(schedules, diagnostics);
     let server = server::read(server, proxy.as_ref(), diagnostics);
     let tags = tags::read(tags, diagnostics);
@@ -158,6 +159,7 @@ fn fields(
         ask,
         audit,
         notify,
+        telemetry,
         schedules,
         server,
         proxy,

@@ -132,7 +132,7 @@ pub(super) fn playbooks(root: &Path, dir: &str, found: &mut Collector) -> Vec<Ar
 }
 
 /// Puts `text` in the place of a file, whole or not at all.
-pub(super) fn replace(path: &Path, text: &str) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> io::Result<()> {
     let mut beside = path.as_os_str().to_owned();
     beside.push(".new");
     let beside = Path::new(&beside);

@@ -226,5 +226,5 @@ fn the_reference_names_every_series() {
             assert!(is_named, "{name}");
         }
     }
-    assert_eq!(named, 25);
+    assert_eq!(named, 26);
 }

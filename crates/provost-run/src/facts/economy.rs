@@ -3,25 +3,65 @@
 //! Owns these sums. INVARIANT: what has no price is counted as unpriced, and never as free; what a
 //! call may have cost and does not say stands apart.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use provost_plan::money::Money;
+use provost_plan::plan::request::PlannerUsage;
 
 use super::RunFacts;
-use crate::call::Slot;
+use super::open::time_open;
 use crate::event::{Event, StepStatus};
+
+/// What planners took: requests, tokens and money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlannerSpend {
+    pub(crate) requests: u64,
+    pub(crate) tokens_in: u64,
+    pub(crate) tokens_cached: u64,
+    pub(crate) tokens_out: u64,
+    /// What it cost, as far as it has a price; none if nothing has.
+    pub(crate) cost: Option<Money>,
+    /// Replies of models without a price.
+    pub(crate) unpriced: u64,
+}
+
+impl PlannerSpend {
+    /// Of all replies of a run.
+    pub(crate) fn of<'e>(events: impl Iterator<Item = &'e Event>) -> Self {
+        let mut spend = Self::default();
+        for event in events {
+            if let Event::BudgetSpent { usage, .. } = event {
+                spend.add(usage);
+            }
+        }
+        spend
+    }
+
+    fn add(&mut self, usage: &PlannerUsage) {
+        self.requests += usage.requests;
+        self.tokens_in += usage.tokens_in;
+        self.tokens_cached += usage.tokens_cached;
+        self.tokens_out += usage.tokens_out;
+        match usage.cost {
+            Some(cost) => {
+                self.cost = Some(self.cost.unwrap_or_default().saturating_add(cost));
+            }
+            None => self.unpriced += u64::from(usage.model.is_some()),
+        }
+    }
+}
 
 pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
     let economy = &mut facts.economy;
+    let planners = PlannerSpend::of(events.iter().map(|(event, _)| *event));
+    economy.tokens_planning += planners.tokens_in + planners.tokens_out;
+    economy.planning = economy
+        .planning
+        .saturating_add(planners.cost.unwrap_or_default());
+    economy.unpriced += planners.unpriced;
     let mut reserved = BTreeMap::new();
     for (event, _) in events {
         match event {
-            Event::BudgetSpent { usage, .. } => {
-                economy.tokens_planning += usage.tokens_in + usage.tokens_out;
-                match usage.cost {
-                    Some(cost) => economy.planning = economy.planning.saturating_add(cost),
-                    None if usage.model.is_some() => economy.unpriced += 1,
-                    None => {}
-                }
-            }
             Event::PlanChecked { .. } => economy.plans += 1,
             Event::AttemptStarted(started) => {
                 if let Some(money) = started.money {
@@ -55,59 +95,5 @@ pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
     if let (Some((_, first)), Some((_, last))) = (first, last) {
         economy.elapsed_ms = (last - first).max(0);
     }
-    economy.busy_ms = (economy.elapsed_ms - with_people(events)).max(0);
-}
-
-/// What only a person ends, as long as it is open.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Open<'e> {
-    Card(&'e provost_plan::digest::Digest),
-    Pause,
-    Doubt(&'e Slot),
-}
-
-/// The time with a card, a question, a pause or a doubt open: their union.
-fn with_people(events: &[(&Event, i64)]) -> i64 {
-    let mut open: BTreeSet<Open<'_>> = BTreeSet::new();
-    let mut total = 0;
-    let mut last = events.first().map_or(0, |(_, at)| *at);
-    for (event, at) in events {
-        if !open.is_empty() {
-            total += (at - last).max(0);
-        }
-        last = *at;
-        match event {
-            Event::ApprovalRequested { digest, .. } | Event::QuestionAsked { digest, .. } => {
-                open.insert(Open::Card(digest));
-            }
-            Event::ApprovalGiven {
-                card,
-                complete: true,
-                ..
-            }
-            | Event::ApprovalRejected { card, .. }
-            | Event::ApprovalExpired { card } => drop(open.remove(&Open::Card(card))),
-            Event::QuestionAnswered { question, .. } | Event::QuestionExpired { question } => {
-                open.remove(&Open::Card(question));
-            }
-            // Why all: what a revision replaces is asked anew, by an event of its own.
-            Event::ApprovalsRevised { replace, clear, .. }
-                if !replace.is_empty() || !clear.is_empty() =>
-            {
-                open.retain(|one| !matches!(one, Open::Card(_)));
-            }
-            Event::Paused { .. } => drop(open.insert(Open::Pause)),
-            Event::Resumed { .. } => drop(open.remove(&Open::Pause)),
-            Event::StepSettled {
-                slot,
-                status: StepStatus::InDoubt,
-                ..
-            } => drop(open.insert(Open::Doubt(slot))),
-            Event::StepSettled { slot, .. } | Event::DoubtSettled { slot, .. } => {
-                open.remove(&Open::Doubt(slot));
-            }
-            _ => {}
-        }
-    }
-    total
+    economy.busy_ms = (economy.elapsed_ms - time_open(events.iter().copied(), |_| true)).max(0);
 }

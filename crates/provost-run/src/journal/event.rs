@@ -35,7 +35,7 @@ mod unreadable;
 
 pub use attempt::{AttemptEnded, AttemptStarted, Created, Missing};
 pub use created::{AskMode, RunCreated};
-pub use ended::{AnswerPart, AnswerSpan, Citation, Proven, Prover, RunEnded};
+pub use ended::{AnswerPart, AnswerSpan, Citation, EndedBy, Proven, Prover, RunEnded};
 pub use limit::{LimitKind, LimitReached};
 pub use planner::{Candidates, NextPlanner, PlannerChoice, PlannerView};
 pub use settlement::{SettledBy, Settlement};

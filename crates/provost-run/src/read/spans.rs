@@ -11,7 +11,7 @@ use provost_plan::digest::{Digest, Domain};
 use serde::Serialize;
 
 use crate::call::{Purpose, Slot};
-use crate::event::{AttemptEnded, AttemptStarted, Event, PlannerChoice, RunEnded, StepStatus};
+use crate::event::{AttemptEnded, AttemptStarted, EndedBy, Event, RunEnded, StepStatus};
 use crate::outcome::Class;
 use crate::read::why::{Party, Witnesses, why};
 
@@ -66,6 +66,8 @@ pub struct TraceSpan {
     pub begin_ms: i64,
     /// When it ended.
     pub end_ms: i64,
+    /// The number of the event that ended it.
+    pub end: u64,
     /// What is told of it.
     pub attributes: Attributes,
     /// The class by which it failed.
@@ -81,6 +83,8 @@ pub struct SpanRecord {
     pub name: String,
     /// When, in milliseconds since 1970.
     pub at_ms: i64,
+    /// The number of the event that tells it.
+    pub seq: u64,
     /// What is told of it.
     pub attributes: Attributes,
 }
@@ -105,6 +109,7 @@ pub fn spans(store: &str, run: &str, events: &[(Event, i64)]) -> RunSpans {
     let (trace, _) = digest.bytes().split_at(16);
     let mut walk = SpanWalk {
         origin,
+        seq: 0,
         spans: Vec::new(),
         records: Vec::new(),
         planner: String::new(),
@@ -156,6 +161,8 @@ struct SlotSpan<'e> {
 
 struct SpanWalk<'e> {
     origin: String,
+    /// The number of the event that is looked at.
+    seq: u64,
     spans: Vec<TraceSpan>,
     records: Vec<SpanRecord>,
     planner: String,
@@ -193,6 +200,7 @@ impl<'e> SpanWalk<'e> {
     }
 
     fn event(&mut self, seq: u64, event: &'e Event, at_ms: i64) {
+        self.seq = seq;
         match told(event) {
             EventTold::Record { name, attributes } => {
                 let span = match slot_of(event).and_then(|slot| self.slots.get(slot)) {
@@ -205,6 +213,7 @@ impl<'e> SpanWalk<'e> {
                     span,
                     name: format!("provost.{name}"),
                     at_ms,
+                    seq,
                     attributes: all,
                 });
             }
@@ -220,11 +229,11 @@ impl<'e> SpanWalk<'e> {
             EventTold::Nothing => {}
         }
         match event {
-            Event::RunCreated(created) => self.planned_by(&created.planner),
+            Event::RunCreated(created) => created.planner.label().clone_into(&mut self.planner),
             Event::GoalInterpreted {
                 planner: Some(planner),
                 ..
-            } => self.planned_by(planner),
+            } => planner.label().clone_into(&mut self.planner),
             Event::PlanRequested { id, kind, .. } => {
                 let of = OpenSpanPart::Request {
                     kind: word_of(kind),
@@ -249,16 +258,6 @@ impl<'e> SpanWalk<'e> {
         }
     }
 
-    fn planned_by(&mut self, planner: &PlannerChoice) {
-        self.planner = match planner {
-            PlannerChoice::Playbook { name } | PlannerChoice::Model { name, .. } => name.clone(),
-            PlannerChoice::Interpreter { .. } => "rules".to_owned(),
-            PlannerChoice::File { .. } => "file".to_owned(),
-            PlannerChoice::Client { .. } => "client".to_owned(),
-            PlannerChoice::Process { .. } => "process".to_owned(),
-        };
-    }
-
     fn begin(&mut self, key: String, seq: u64, begin_ms: i64, of: OpenSpanPart<'e>) {
         let open = OpenSpan { seq, begin_ms, of };
         self.open.insert(key, open);
@@ -279,6 +278,7 @@ impl<'e> SpanWalk<'e> {
             kind: SpanKind::Internal,
             begin_ms: span.begin_ms,
             end_ms,
+            end: self.seq,
             attributes,
             error: span.error,
         });
@@ -358,6 +358,7 @@ impl<'e> SpanWalk<'e> {
             kind: SpanKind::Client,
             begin_ms,
             end_ms: at_ms,
+            end: self.seq,
             attributes,
             error: None,
         });
@@ -425,6 +426,7 @@ impl<'e> SpanWalk<'e> {
             kind: SpanKind::Client,
             begin_ms: open.begin_ms,
             end_ms,
+            end: self.seq,
             attributes,
             error,
         });
@@ -471,6 +473,7 @@ impl<'e> SpanWalk<'e> {
                 span: self.root(),
                 name: "gen_ai.evaluation.result".to_owned(),
                 at_ms: end_ms,
+                seq: self.seq,
                 attributes: vec![
                     ("gen_ai.evaluation.name", text(criterion.clone())),
                     ("gen_ai.evaluation.score.label", text(proven.word())),
@@ -494,6 +497,7 @@ impl<'e> SpanWalk<'e> {
             ("provost.verdict.party", judged.party.map(Party::word)),
             ("provost.verdict.cause", judged.cause),
             ("provost.verdict.step", judged.step.as_deref()),
+            ("provost.ended_by", ended.by.as_ref().map(EndedBy::word)),
             ("error.type", ended.class.map(Class::word)),
         ] {
             if let Some(value) = value {
@@ -509,6 +513,7 @@ impl<'e> SpanWalk<'e> {
             kind: SpanKind::Internal,
             begin_ms: events.first().map_or(end_ms, |(_, at)| *at),
             end_ms,
+            end: self.seq,
             attributes,
             error: ended.class.map(|class| class.word().to_owned()),
         });

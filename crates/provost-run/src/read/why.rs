@@ -14,6 +14,7 @@
 //! | `support` | what a criterion rests on, and which slots failed first |
 //! | `witness` | other calls of the same operation |
 //! | `against` | the first difference from a run that is right |
+//! | `effects` | what it changed, beside what was to be changed |
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,6 +24,7 @@ use crate::event::Event;
 use crate::state::{State, Waiting};
 
 mod against;
+mod effects;
 mod ending;
 mod failure;
 mod found;
@@ -33,6 +35,7 @@ mod support;
 mod witness;
 
 pub use against::against;
+pub use effects::{EffectBesides, EffectsCompared, against_effects};
 pub use witness::{EVENTS_LOOKED_AT_MAX, Witnesses};
 
 use found::CauseFound;

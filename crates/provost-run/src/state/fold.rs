@@ -171,6 +171,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             literals,
             ..
         } => {
+            state.ending.ran_out = None;
             let prover = state.prover_of_next();
             let changed = plan_checked(state, document, record, consult, control)?;
             let built_on = (*id != 0).then_some(&state.people.amenders);
@@ -196,6 +197,7 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             let planning = &mut state.planning;
             planning.refused += 1;
             planning.findings.clone_from(findings);
+            state.ending.ran_out = Some(planning.requests);
             let request = planning.outstanding.take();
             if let Some(request) = request {
                 planning.refused_before.extend(planning.refused_text.take());
@@ -204,7 +206,8 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
                 planning.wanted = request.why;
             }
         }
-        Event::PlanGivenUp { goes_on, .. } => {
+        Event::PlanGivenUp { id, goes_on, .. } => {
+            state.ending.ran_out = (!goes_on).then_some(*id);
             let request = state.planning.outstanding.take();
             state.planning.wanted = None;
             match request.and_then(|r| r.why) {
@@ -246,8 +249,13 @@ pub(super) fn apply(state: &mut State, event: &Event, at: i64) -> Result<(), Fol
             approval_given(state, *card, by, steps, *complete)?;
         }
         Event::ApprovalRejected {
-            card, reason, all, ..
+            card,
+            by,
+            reason,
+            all,
+            ..
         } => {
+            state.ending.rejected_by = Some(by.clone());
             let closed = close_card(state, *card, kind)?;
             if *all {
                 state.ending.stopping = Some(Why::Rejected {

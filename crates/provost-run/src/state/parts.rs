@@ -143,6 +143,10 @@ pub struct RunEnding {
     pub stopping: Option<Why>,
     /// The rejection that the run went on without another plan after, if it did.
     pub rejected: Option<Why>,
+    /// Who said no last.
+    pub rejected_by: Option<String>,
+    /// The last request to a planner, if it came to no admissible plan.
+    pub ran_out: Option<u64>,
     /// Whether and by whom the run was cancelled.
     pub cancelled: Option<(String, Option<String>)>,
     /// Whether what happened is undone before it ends.

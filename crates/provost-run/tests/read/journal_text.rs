@@ -495,6 +495,7 @@ fn over(words: &[&str], message: Option<String>) -> Event {
     Event::RunEnded(RunEnded {
         proven_by: Default::default(),
         proofs: Default::default(),
+        by: None,
         status: parse(words[0]),
         class: rest()
             .find(|word| !word.contains(['=', ':']))

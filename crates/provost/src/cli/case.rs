@@ -154,6 +154,9 @@ impl From<CaseError> for Failure {
             CaseError::Differs(_) => Self::failed(message)
                 .hint("what the journal does not hold had a say in it: nothing was kept"),
             CaseError::NotReplayable(_) => Self::failed(message),
+            CaseError::NotComparable(_) => {
+                Self::usage(message).hint("write under `expect` which calls were to change what")
+            }
             CaseError::NotWritable(_) => Self::usage(message),
         }
     }

@@ -3,6 +3,7 @@
 use clap::Args;
 use provost_engine::clock::now_ms;
 use provost_engine::store::{Store, StoreError};
+use provost_engine::telemetry::ExportStanding;
 use provost_engine::workspace::{Drift, LOCK_FILE, Lock, Workspace};
 use provost_plan::source::Source;
 use serde_json::json;
@@ -80,6 +81,7 @@ pub fn run(verb: &DoctorArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         of_stops(&workspace),
     ];
     found.extend(of_notices(&workspace));
+    found.extend(of_telemetry(&workspace));
     found.extend(of_network(&workspace));
     found.extend(of_budget(&workspace));
     not_checked.push("whether the tools do what they declare".to_owned());
@@ -244,6 +246,30 @@ fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
     );
     let hint = "`provost work` delivers them; [notify] in provost.toml says how";
     Some(SetupFinding::unfit("notices", said, Some(hint)))
+}
+
+/// What was to be sent as traces and was not; nothing where nobody asked for it.
+fn of_telemetry(workspace: &Workspace) -> Option<SetupFinding> {
+    workspace.telemetry()?;
+    let store = Store::open_read_only(&workspace.store_dir()).ok()?;
+    let standing = ExportStanding::of(&store).ok()??;
+    let behind = count(
+        usize::try_from(standing.behind).unwrap_or(usize::MAX),
+        "event",
+    );
+    let Some(why) = standing.said else {
+        let said = match standing.behind {
+            0 => "all was sent".to_owned(),
+            _ => format!("{behind} to send"),
+        };
+        return Some(SetupFinding::fit("telemetry", said));
+    };
+    let said = match standing.unfit {
+        0 => format!("{behind} to send: {why}"),
+        unfit => format!("{behind} to send, {unfit} left out as malformed: {why}"),
+    };
+    // Why fit: a service that is checked before it starts must not wait for a receiver.
+    Some(SetupFinding::fit("telemetry", said))
 }
 
 /// What is left of the budget that all runs share; nothing where there is none.

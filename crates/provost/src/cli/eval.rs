@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::eval::{
-    EvalError, EvalSet, Outcome, RepeatReport, Report, SetError, SuiteOptions, SuiteWatcher,
-    read_set, run_suite,
+    EvalError, EvalSet, Outcome, REPEATS_DIR, REPORT_FILE, RepeatReport, Report, SetError,
+    SuiteOptions, SuiteWatcher, read_set, regrade, run_suite,
 };
 use serde_json::json;
 
@@ -32,6 +32,13 @@ pub struct EvalArgs {
     /// planner to compare it with
     #[arg(long, value_name = "NAME")]
     against: Option<String>,
+    /// report.json of an earlier eval to compare with
+    #[arg(long, value_name = "FILE", conflicts_with = "against")]
+    baseline: Option<PathBuf>,
+    /// grade the journals of the report in this folder again; nothing runs, nobody is asked
+    #[arg(long, value_name = "DIR",
+          conflicts_with_all = ["planner", "against", "repeats", "only"])]
+    regrade: Option<PathBuf>,
     /// repeats of each case [default: those of the set]
     #[arg(short = 'k', long = "repeats", value_name = "N",
           value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -56,21 +63,21 @@ pub struct EvalArgs {
 /// Does it.
 pub fn run(verb: &EvalArgs, _: &WorkspacePath) -> Result<Exit, Failure> {
     let set = read_set(&verb.set)?;
-    let kept = KeptDir::of(verb.report.as_deref())?;
-    let options = SuiteOptions {
-        planner: verb.planner.clone(),
-        against: verb.against.clone(),
-        repeats: verb.repeats,
-        only: verb.only.clone(),
-        dir: kept.path.clone(),
-        user: user::user(),
+    let report = match &verb.regrade {
+        Some(dir) => regrade(&set, dir, verb.baseline.as_deref())?,
+        None => ran(verb, &set)?,
     };
-    let report = judge(&set, &options)?;
     let shown = match verb.content {
         true => report,
         false => without_content(report),
     };
     if let Some(dir) = &verb.report {
+        // Why: of a report that is graded again, the folder is not there yet.
+        let made = std::fs::create_dir_all(dir);
+        made.map_err(|error| {
+            let reason = crate::document::reason(&error);
+            Failure::usage(format!("{} cannot be made: {reason}", dir.display()))
+        })?;
         write(dir, &shown)?;
     }
     if verb.json {
@@ -79,6 +86,21 @@ pub fn run(verb: &EvalArgs, _: &WorkspacePath) -> Result<Exit, Failure> {
         output::data(&markdown::page(&shown));
     }
     Ok(exit(&shown, verb.allow_misses))
+}
+
+/// Runs the set in a folder that is kept if the report is.
+fn ran(verb: &EvalArgs, set: &EvalSet) -> Result<Report, Failure> {
+    let kept = KeptDir::of(verb.report.as_deref())?;
+    let options = SuiteOptions {
+        planner: verb.planner.clone(),
+        against: verb.against.clone(),
+        baseline: verb.baseline.clone(),
+        repeats: verb.repeats,
+        only: verb.only.clone(),
+        dir: kept.path.clone(),
+        user: user::user(),
+    };
+    judge(set, &options)
 }
 
 fn judge(set: &EvalSet, options: &SuiteOptions) -> Result<Report, Failure> {
@@ -170,7 +192,7 @@ fn without_values(fault: &str) -> String {
 fn write(dir: &Path, report: &Report) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(&json!(report)).unwrap_or_default();
     let files = [
-        ("report.json", text + "\n"),
+        (REPORT_FILE, text + "\n"),
         ("junit.xml", junit::text(report)?),
         ("report.html", html::page(report)),
         ("report.md", markdown::page(report)),
@@ -194,7 +216,7 @@ struct KeptDir {
 impl KeptDir {
     fn of(report: Option<&Path>) -> Result<Self, Failure> {
         let path = match report {
-            Some(dir) => dir.join("repeats"),
+            Some(dir) => dir.join(REPEATS_DIR),
             None => std::env::temp_dir().join(format!("provost-eval-{}", std::process::id())),
         };
         let mut builder = std::fs::DirBuilder::new();
@@ -244,6 +266,10 @@ impl From<EvalError> for Failure {
             EvalError::NoWorkspace { .. } => {
                 Some("`workspace` is a folder, from where the set stands".to_owned())
             }
+            EvalError::NoReport { .. } => Some(
+                "name what `--report` wrote: its report.json, or for `--regrade` its folder"
+                    .to_owned(),
+            ),
             EvalError::NoCase(_) | EvalError::NotWritable { .. } => None,
         };
         Self::usage(error.to_string()).maybe_hint(hint.as_deref())

@@ -4,11 +4,12 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use provost_engine::telemetry::otlp_lines;
+use provost_engine::telemetry::{otlp_lines, send_runs};
 
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
+use crate::screen::words::count;
 use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `export`.
@@ -33,6 +34,9 @@ struct OtlpArgs {
     /// write to this file instead of stdout; it must not exist
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// send to the receiver of `[telemetry]` instead, whatever was sent before
+    #[arg(long, conflicts_with = "output")]
+    send: bool,
 }
 
 /// Does it.
@@ -40,11 +44,18 @@ pub fn run(verb: &ExportArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let ExportForm::Otlp(verb) = &verb.form;
     let store = place.journal()?;
     let mut text = String::new();
-    for typed in &verb.runs {
-        let run = store
-            .find(typed)
-            .map_err(|error| Failure::usage(error.to_string()))?;
-        for line in otlp_lines(&store, &run)? {
+    let runs = verb.runs.iter().map(|typed| store.find(typed));
+    let runs: Result<Vec<String>, _> = runs.collect();
+    let runs = runs.map_err(|error| Failure::usage(error.to_string()))?;
+    if verb.send {
+        let workspace = place.workspace()?;
+        let sent = send_runs(&workspace, &store, &runs);
+        sent.map_err(|why| Failure::usage(format!("the runs were not sent: {why}")))?;
+        output::note(&format!("sent {}\n", count(runs.len(), "run")));
+        return Ok(Exit::Done);
+    }
+    for run in &runs {
+        for line in otlp_lines(&store, run)? {
             text.push_str(&line);
             text.push('\n');
         }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::engine::EngineError;
+use provost_engine::limits::EXPORT_LAST_WORK;
+use provost_engine::telemetry::Exporter;
 use provost_engine::work::WorkOptions;
 use provost_server::{Lent, ServeError, ServeOptions, Server};
 
@@ -69,6 +71,7 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let served = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
         let server = Server::open(Arc::clone(&engine), options, lent(place), halt)?;

@@ -1,8 +1,11 @@
 //! `why`: the cause of how a run ended, by whom, at which step, and which events prove it.
 
+use std::path::Path;
+
 use clap::Args;
+use provost_engine::eval::{compare_effects, is_case};
 use provost_engine::history::{History, judged};
-use provost_engine::run::read::why::{Certainty, Guilty, Judgment, against};
+use provost_engine::run::read::why::{Certainty, Guilty, Judgment, against, against_effects};
 use provost_engine::run::state::waiting;
 
 use super::target::Target;
@@ -17,9 +20,10 @@ pub struct WhyArgs {
     /// run id, or a unique prefix
     #[arg(value_name = "RUN")]
     run: Target,
-    /// compare with this run, which is right: the first difference decides
-    #[arg(long, value_name = "RUN")]
-    against: Option<Target>,
+    /// compare with this run, which is right: the first difference decides; or with the effects
+    /// that the case in this folder expects
+    #[arg(long, value_name = "RUN|CASE")]
+    against: Option<String>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -30,7 +34,14 @@ pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal()?;
     let History { events, state } = verb.run.history(&store)?;
     let verdict = match &verb.against {
-        Some(right) => against(&events, &waiting(&state), &right.history(&store)?.events),
+        Some(case) if is_case(Path::new(case)) => {
+            let compared = compare_effects(Path::new(case), &state)?;
+            against_effects(&events, &waiting(&state), &compared)
+        }
+        Some(right) => {
+            let Ok(right) = right.parse::<Target>();
+            against(&events, &waiting(&state), &right.history(&store)?.events)
+        }
         None => judged(&store, &events, &state)?,
     };
     if verb.json {

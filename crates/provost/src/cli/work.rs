@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::engine::EngineError;
+use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::owner::living;
+use provost_engine::telemetry::Exporter;
 use provost_engine::work::{WorkOptions, work};
 use serde_json::json;
 
@@ -71,6 +73,7 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let door = verb
         .metrics
         .map(|at| MetricsDoor::open(at, &place.store_dir()?));

@@ -53,37 +53,52 @@ pub fn page(report: &Report) -> String {
             );
         }
     }
-    if let (Some(comparison), [judged, against]) = (&report.comparison, report.planners.as_slice())
-    {
-        let _ = writeln!(
-            text,
-            "\n## `{}` against `{}`\n\n{}.\n",
-            cell(&judged.name),
-            cell(&against.name),
-            comparison.sentence()
-        );
-        let table = comparison.table;
-        let _ = writeln!(
-            text,
-            "| every repeat passed under | cases |\n|---|---|\n| both | {} |\n\
-             | `{}` alone | {} |\n| `{}` alone | {} |\n| neither | {} |\n",
-            table.both,
-            cell(&judged.name),
-            table.first,
-            cell(&against.name),
-            table.second,
-            table.neither
-        );
-        if let Some(p) = comparison.p {
-            let _ = writeln!(text, "p = {p:.4}. {}.", comparison.method);
-        }
-    }
+    compared(&mut text, report);
     text.push_str("\n## Gates\n\n| gate | | |\n|---|---|---|\n");
     for gate in &report.gates {
         let holds = if gate.held { "holds" } else { "fails" };
         let _ = writeln!(text, "| {} | {holds} | {} |", gate.name, cell(&gate.text));
     }
     text
+}
+
+/// How the planner that is judged compares with another, or with an earlier report.
+fn compared(text: &mut String, report: &Report) {
+    let (Some(comparison), Some(judged)) = (&report.comparison, report.planners.first()) else {
+        return;
+    };
+    let judged = cell(&judged.name);
+    let against = match (&report.baseline, report.planners.get(1)) {
+        (Some(baseline), _) => format!("{} of the baseline", cell(&baseline.planner)),
+        (None, Some(against)) => cell(&against.name),
+        (None, None) => return,
+    };
+    let _ = writeln!(
+        text,
+        "\n## `{judged}` against `{against}`\n\n{}.\n",
+        comparison.sentence()
+    );
+    if let Some(baseline) = report
+        .baseline
+        .as_ref()
+        .filter(|one| !one.left_out.is_empty())
+    {
+        let left_out = cell(&baseline.left_out.join(", "));
+        let _ = writeln!(
+            text,
+            "Not compared, since one of the two lacks them: {left_out}.\n"
+        );
+    }
+    let table = comparison.table;
+    let _ = writeln!(
+        text,
+        "| every repeat passed under | cases |\n|---|---|\n| both | {} |\n\
+         | `{judged}` alone | {} |\n| `{against}` alone | {} |\n| neither | {} |\n",
+        table.both, table.first, table.second, table.neither
+    );
+    if let Some(p) = comparison.p {
+        let _ = writeln!(text, "p = {p:.4}. {}.", comparison.method);
+    }
 }
 
 /// A text inside a table: no line end, no bar, nothing that a terminal obeys.

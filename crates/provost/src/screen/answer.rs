@@ -148,6 +148,7 @@ mod tests {
             status: RunStatus::Succeeded,
             class: None,
             step: None,
+            by: None,
             message: None,
             criteria: std::collections::BTreeMap::new(),
             proven_by: std::collections::BTreeMap::new(),

@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::workplace::Workplace;
 
 /// The lines of an export, by what they hold.
-struct Exported {
-    spans: Vec<Value>,
-    records: Vec<Value>,
+pub struct Exported {
+    pub spans: Vec<Value>,
+    pub records: Vec<Value>,
 }
 
-fn exported(text: &str) -> Exported {
+pub fn exported(text: &str) -> Exported {
     let mut all = Exported {
         spans: Vec::new(),
         records: Vec::new(),
@@ -36,7 +36,7 @@ fn exported(text: &str) -> Exported {
 }
 
 /// The attributes of a span or a record.
-fn attributes(of: &Value) -> BTreeMap<String, String> {
+pub fn attributes(of: &Value) -> BTreeMap<String, String> {
     let all = of["attributes"].as_array().unwrap().iter();
     all.map(|one| {
         let value = one["value"].as_object().unwrap().values().next().unwrap();

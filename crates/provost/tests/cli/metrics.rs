@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::workplace::Workplace;
 
 /// Ends a process that the test started.
-struct Ended(Child);
+pub struct Ended(pub Child);
 
 impl Drop for Ended {
     fn drop(&mut self) {
@@ -52,7 +52,7 @@ fn working(place: &Workplace) -> (Ended, String) {
 }
 
 /// Sends one request to `at`: status, head and body of the answer.
-fn asked(at: &str, what: &str, host: &str) -> std::io::Result<(u16, String, String)> {
+pub fn asked(at: &str, what: &str, host: &str) -> std::io::Result<(u16, String, String)> {
     let mut stream = TcpStream::connect(at)?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;
     let request = format!("{what} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");

@@ -52,12 +52,28 @@ impl Set {
     }
 
     fn run(&self) -> (i32, String) {
+        self.run_with("--report")
+    }
+
+    /// Grades the report again that `run` left.
+    fn regrade(&self) -> (i32, String) {
+        self.run_with("--regrade")
+    }
+
+    fn edit(&self, file: &str, from: &str, to: &str) {
+        let path = self.dir.path().join(file);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "`{from}` is not in {file}");
+        std::fs::write(path, text.replace(from, to)).unwrap();
+    }
+
+    fn run_with(&self, option: &str) -> (i32, String) {
         let (set, out) = (
             self.dir.path().join("set.yaml"),
             self.dir.path().join("out"),
         );
         let (set, out) = (set.to_str().unwrap(), out.to_str().unwrap());
-        let ran = provost(&["eval", set, "--report", out]);
+        let ran = provost(&["eval", set, option, out]);
         let text = [ran.stdout, ran.stderr].concat();
         let text = String::from_utf8_lossy(&text).into_owned();
         (ran.status.code().unwrap(), text)
@@ -242,6 +258,104 @@ fn the_ledger_finds_an_effect_that_happened_twice() {
     assert_eq!(repeat["metrics"]["duplicates_held"], 0);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("ledger: "), "{text}");
+}
+
+#[test]
+fn a_report_is_graded_again_by_its_journals_alone() {
+    let set = Set::of(&format!(
+        "{WORLD}    expect:\n      status: succeeded\n      \
+         ledger: \"${{ size(ledger.refunds) == 1 }}\"\n"
+    ));
+    let (code, text) = set.run();
+    assert_eq!(code, 0, "{text}");
+    let (code, again) = set.regrade();
+    assert_eq!(code, 0, "{again}");
+    assert!(text.starts_with(&again), "{text}\n{again}");
+    // Another expectation is another grade, although no double could start any more.
+    set.edit("set.yaml", "shop.py", "nowhere.py");
+    set.edit("set.yaml", "refunds) == 1", "refunds) == 2");
+    let (code, text) = set.regrade();
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("`${ size(ledger.refunds) == 2 }`"), "{text}");
+    // The control: run anew, this set is not judged at all.
+    assert_eq!(
+        provost(&["eval", set.dir.path().join("set.yaml").to_str().unwrap()])
+            .status
+            .code(),
+        Some(3)
+    );
+    // What was not kept, or is another journal, is not judged.
+    let ledger = "out/repeats/workspace/one/1/ledger.json";
+    std::fs::remove_file(set.dir.path().join(ledger)).unwrap();
+    let (code, text) = set.regrade();
+    assert_eq!(code, 3, "{text}");
+    assert!(
+        text.contains("the ledger of its double was not kept"),
+        "{text}"
+    );
+    let head = set.report()["planners"][0]["cases"][0]["repeats"][0]["head"].clone();
+    let other = format!("sha256:{}", "0".repeat(64));
+    set.edit("out/report.json", head.as_str().unwrap(), &other);
+    let (code, text) = set.regrade();
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("another than the report names"), "{text}");
+    set.edit("out/report.json", "workspace/one/1", "../one/1");
+    let (_, text) = set.regrade();
+    assert!(text.contains("names no journal of it"), "{text}");
+    set.edit("out/report.json", "provost/report/v1", "provost/report/v9");
+    let (code, text) = set.regrade();
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("no report of an eval"), "{text}");
+}
+
+#[test]
+fn an_eval_is_held_against_an_earlier_report() {
+    let out = tempfile::tempdir().unwrap();
+    let path = |name: &str| out.path().join(name).to_str().unwrap().to_owned();
+    let (old, new) = (path("old"), path("new"));
+    let (code, text) = operations(&["--planner", "scripted", "--report", &old]);
+    assert_eq!(code, 0, "{text}");
+    let old = path("old/report.json");
+    let args = [
+        "--planner",
+        "careless",
+        "--baseline",
+        &old,
+        "--report",
+        &new,
+    ];
+    let (code, text) = operations(&args);
+    assert_eq!(code, 1, "{text}");
+    assert!(
+        text.contains("`careless` against `scripted of the baseline`"),
+        "{text}"
+    );
+    assert!(text.contains("| compare | fails | worse by"), "{text}");
+    // Graded again it compares the same.
+    let (code, again) = operations(&["--regrade", &new, "--baseline", &old]);
+    assert_eq!(code, 1, "{again}");
+    assert!(again.contains("| compare | fails | worse by"), "{again}");
+    // The control: an equal planner is no worse.
+    let (code, text) = operations(&["--planner", "swapped", "--baseline", &old]);
+    assert_eq!(code, 0, "{text}");
+    assert!(
+        text.contains("no difference seen (could be as large as"),
+        "{text}"
+    );
+    let few = [
+        "--planner",
+        "swapped",
+        "--baseline",
+        &old,
+        "--only",
+        "refund-of*",
+    ];
+    let (_, text) = operations(&few);
+    assert!(
+        text.contains("Not compared, since one of the two lacks them"),
+        "{text}"
+    );
+    assert_eq!(operations(&["--baseline", &path("nothing.json")]).0, 2);
 }
 
 #[test]

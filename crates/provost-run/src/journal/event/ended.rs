@@ -19,6 +19,9 @@ pub struct RunEnded {
     /// The step that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step: Option<String>,
+    /// Who or what ended it; none where it ran to its end. Journals of earlier versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<EndedBy>,
     /// Why, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
@@ -36,6 +39,48 @@ pub struct RunEnded {
     /// The answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answer: Vec<AnswerPart>,
+}
+
+/// Who or what ended a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum EndedBy {
+    /// A person: they cancelled it, rejected it or had it undone.
+    Person {
+        /// Who.
+        id: String,
+    },
+    /// A request to a planner that came to no admissible plan.
+    Request {
+        /// Its number.
+        id: u64,
+    },
+    /// A step that failed.
+    Step {
+        /// Which.
+        id: String,
+    },
+    /// A limit of the run.
+    Limit,
+    /// The rules, which moved under it.
+    Rules,
+    /// Time: nobody answered.
+    Time,
+}
+
+impl EndedBy {
+    /// Its kind, as a word.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Person { .. } => "person",
+            Self::Request { .. } => "request",
+            Self::Step { .. } => "step",
+            Self::Limit => "limit",
+            Self::Rules => "rules",
+            Self::Time => "time",
+        }
+    }
 }
 
 /// Who wrote a proof.

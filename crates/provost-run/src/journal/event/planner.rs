@@ -130,6 +130,32 @@ impl PlannerChoice {
         }
     }
 
+    /// Its kind, in the one word that series, statistics and traces know it by.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Playbook { .. } => "playbook",
+            Self::Interpreter { .. } => "rules",
+            Self::File { .. } => "file",
+            Self::Client { .. } => "client",
+            Self::Model { .. } => "model",
+            Self::Process { .. } => "process",
+        }
+    }
+
+    /// The name that the workspace gives it, else its kind: never what a client calls itself, or
+    /// where a file lies.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            Self::Playbook { name } | Self::Model { name, .. } => name,
+            Self::Interpreter { .. }
+            | Self::File { .. }
+            | Self::Client { .. }
+            | Self::Process { .. } => self.kind(),
+        }
+    }
+
     /// Whose proofs its plans hold; `user` is who supplies a plan file.
     #[must_use]
     pub fn prover(&self, user: &str) -> Prover {

@@ -5,7 +5,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use provost_plan::digest::Digest;
 use provost_plan::money::Money;
 use provost_plan::plan::request::{FindingView, PlanReply, RequestKind};
 use serde::Serialize;
@@ -13,6 +12,7 @@ use serde::Serialize;
 use crate::call::Purpose;
 use crate::card::{CardSubject, QuestionPurpose};
 use crate::event::{Event, Proven, StepStatus};
+use crate::facts::{OpenToPeople, PlannerSpend, time_open};
 use crate::outcome::Class;
 
 /// Codes of findings about what waits for what and reads what.
@@ -103,12 +103,25 @@ impl Metrics {
         if let (Some((_, first)), Some((_, last))) = (events.first(), events.last()) {
             metrics.elapsed_ms = (last - first).max(0);
         }
-        metrics.waiting_for_people_ms = waiting(events);
+        let asked = |open: &OpenToPeople<'_>| {
+            matches!(open, OpenToPeople::Card(..) | OpenToPeople::Question(_))
+        };
+        metrics.waiting_for_people_ms =
+            time_open(events.iter().map(|(event, at)| (event, *at)), asked);
+        metrics.planned(&PlannerSpend::of(events.iter().map(|(event, _)| event)));
         metrics.refinements = refinements(events);
         metrics.revisions -= metrics.refinements;
         metrics.polls = polls(events);
         metrics.retries -= metrics.polls;
         metrics
+    }
+
+    fn planned(&mut self, by: &PlannerSpend) {
+        self.planner_requests = by.requests;
+        self.planner_tokens_in = by.tokens_in;
+        self.planner_tokens_cached = by.tokens_cached;
+        self.planner_tokens_out = by.tokens_out;
+        self.planner_cost = by.cost;
     }
 
     fn count_planning(&mut self, event: &Event) {
@@ -117,16 +130,6 @@ impl Metrics {
                 reply: PlanReply::Plan { .. } | PlanReply::Unreadable { .. },
                 ..
             } => self.proposals += 1,
-            Event::BudgetSpent { usage, .. } => {
-                self.planner_requests += usage.requests;
-                self.planner_tokens_in += usage.tokens_in;
-                self.planner_tokens_cached += usage.tokens_cached;
-                self.planner_tokens_out += usage.tokens_out;
-                if let Some(cost) = usage.cost {
-                    let sum = self.planner_cost.unwrap_or_default();
-                    self.planner_cost = Some(sum.saturating_add(cost));
-                }
-            }
             Event::PlanRefused { findings, .. } => {
                 self.proposals_refused += 1;
                 self.diagnostics += findings.len() as u64;
@@ -264,61 +267,6 @@ fn polls(events: &[(Event, i64)]) -> u64 {
         }
     }
     count
-}
-
-/// The time with a card or a question open.
-fn waiting(events: &[(Event, i64)]) -> i64 {
-    let mut open: BTreeSet<Digest> = BTreeSet::new();
-    let mut total = 0;
-    let mut last = events.first().map_or(0, |(_, at)| *at);
-    for (event, at) in events {
-        if !open.is_empty() {
-            total += (at - last).max(0);
-        }
-        last = *at;
-        match event {
-            Event::ApprovalRequested { digest, .. } | Event::QuestionAsked { digest, .. } => {
-                open.insert(*digest);
-            }
-            Event::ApprovalGiven {
-                card,
-                complete: true,
-                ..
-            }
-            | Event::ApprovalRejected { card, .. }
-            | Event::ApprovalExpired { card } => {
-                open.remove(card);
-            }
-            Event::QuestionAnswered { question, .. } | Event::QuestionExpired { question } => {
-                open.remove(question);
-            }
-            Event::ApprovalsRevised { replace, clear, .. }
-                if !replace.is_empty() || !clear.is_empty() =>
-            {
-                open.retain(|digest| !closed_by_revision(events, *digest, replace, clear));
-            }
-            _ => {}
-        }
-    }
-    total
-}
-
-fn closed_by_revision(
-    events: &[(Event, i64)],
-    card: Digest,
-    replace: &[String],
-    clear: &[String],
-) -> bool {
-    events.iter().any(|(event, _)| match event {
-        Event::ApprovalRequested {
-            card: asked,
-            digest,
-        } if *digest == card => match asked.step() {
-            None => true,
-            Some(step) => replace.iter().chain(clear).any(|name| name == step),
-        },
-        _ => false,
-    })
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the shape serde wants")]

@@ -31,6 +31,23 @@ pub(super) enum LeafOrigin {
 
 /// The origins of all that a call was made of; none if that cannot be told.
 pub(super) fn origins(story: &Story<'_>, slot: &Slot) -> Option<BTreeSet<LeafOrigin>> {
+    found_among(story, slot, |_| true)
+}
+
+/// The origins of some arguments of a call, by name; none if that cannot be told.
+pub(super) fn origins_among(
+    story: &Story<'_>,
+    slot: &Slot,
+    names: &BTreeSet<String>,
+) -> Option<BTreeSet<LeafOrigin>> {
+    found_among(story, slot, |name| names.contains(name))
+}
+
+fn found_among(
+    story: &Story<'_>,
+    slot: &Slot,
+    is_meant: impl Fn(&str) -> bool,
+) -> Option<BTreeSet<LeafOrigin>> {
     let (seq, plan, _) = story.plan_of(&slot.step)?;
     let step = plan.step(&slot.step)?;
     let StepKind::Tool { args, .. } = &step.kind else {
@@ -47,7 +64,15 @@ pub(super) fn origins(story: &Story<'_>, slot: &Slot) -> Option<BTreeSet<LeafOri
         },
     };
     let mut found = BTreeSet::new();
-    leaves.tree(args, &mut found)?;
+    match args {
+        ArgTree::Map(entries, _) => {
+            let meant = entries.iter().filter(|(name, _)| is_meant(name.as_str()));
+            meant
+                .map(|(_, value)| leaves.tree(value, &mut found))
+                .collect::<Option<()>>()?;
+        }
+        _ => leaves.tree(args, &mut found)?,
+    }
     (!found.is_empty()).then_some(found)
 }
 

@@ -13,7 +13,9 @@ use provost_plan::limits::ANSWER_BYTES_MAX;
 use provost_plan::plan::Claim;
 use provost_plan::plan::request::{FindingView, Why};
 
-use crate::event::{AnswerPart, AnswerSpan, Citation, Event, Proven, Prover, RunEnded, RunStatus};
+use crate::event::{
+    AnswerPart, AnswerSpan, Citation, EndedBy, Event, Proven, Prover, RunEnded, RunStatus,
+};
 use crate::machine::StepError;
 use crate::outcome::Class;
 use crate::read::words::because;
@@ -49,6 +51,7 @@ pub(crate) fn finish_if_over(log: &mut TurnLog<'_>) -> Result<Flow, StepError> {
             status: RunStatus::Succeeded,
             class: None,
             step: None,
+            by: None,
             message: None,
             proven_by: proven_by(log.state(), &criteria),
             proofs: proofs(log.state(), &criteria),
@@ -347,6 +350,7 @@ fn end_with(
             status,
             class: class.into(),
             step,
+            by: None,
             message: Some(message),
             proven_by: proven_by(log.state(), &criteria),
             proofs: proofs(log.state(), &criteria),
@@ -363,7 +367,27 @@ fn end(log: &mut TurnLog<'_>, ended: RunEnded) -> Result<(), StepError> {
         let message = "the run ended before this was known".to_owned();
         settle_in_doubt(log, &slot, Class::Cancelled, message)?;
     }
-    log.emit(Event::RunEnded(ended))
+    let by = ended_by(log.state(), &ended);
+    log.emit(Event::RunEnded(RunEnded { by, ..ended }))
+}
+
+/// Who or what ends a run so.
+fn ended_by(state: &State, ended: &RunEnded) -> Option<EndedBy> {
+    let person = |id: &String| EndedBy::Person { id: id.clone() };
+    let cancelled = state.ending.cancelled.as_ref().map(|(by, _)| by);
+    let request = state.ending.ran_out.map(|id| EndedBy::Request { id });
+    let step = ended.step.clone().map(|id| EndedBy::Step { id });
+    match (ended.status, ended.class) {
+        (RunStatus::Succeeded, _) => None,
+        (RunStatus::Rejected, _) => state.ending.rejected_by.as_ref().map(person),
+        (RunStatus::Expired, _) => Some(EndedBy::Time),
+        (RunStatus::Refused, _) => request,
+        (_, Some(Class::BudgetExceeded)) => Some(EndedBy::Limit),
+        (_, Some(Class::Drift)) => Some(EndedBy::Rules),
+        (RunStatus::Failed, _) => step.or(request),
+        // What is left was cancelled, or undone after its end.
+        _ => cancelled.map(person),
+    }
 }
 
 fn failed_claim(error: &str) -> AnswerPart {

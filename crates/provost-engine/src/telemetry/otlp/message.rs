@@ -1,0 +1,174 @@
+//! The messages of OTLP 1 that are written: their fields, numbers and JSON names.
+//!
+//! Owns both codings of one value: protobuf by the numbers here, and the protocol's own JSON, in
+//! which ids are hexadecimal and whole numbers of 64 bits are texts. Knows no run. INVARIANT: a
+//! number of a field never changes; the published definition is `opentelemetry-proto` 1.
+
+use prost::{Message, Oneof};
+use serde::{Serialize, Serializer};
+
+/// Spans of any number of resources: the body of a request to `/v1/traces`.
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::telemetry) struct OtlpTraces {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) resource_spans: Vec<ResourceSpans>,
+}
+
+/// Records of any number of resources: the body of a request to `/v1/logs`.
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::telemetry) struct OtlpLogs {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) resource_logs: Vec<ResourceLogs>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResourceSpans {
+    #[prost(message, optional, tag = "1")]
+    pub(super) resource: Option<OtlpResource>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) scope_spans: Vec<ScopeSpans>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResourceLogs {
+    #[prost(message, optional, tag = "1")]
+    pub(super) resource: Option<OtlpResource>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) scope_logs: Vec<ScopeLogs>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(super) struct OtlpResource {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) attributes: Vec<OtlpAttribute>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(super) struct OtlpScope {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(string, tag = "2")]
+    pub(super) version: String,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ScopeSpans {
+    #[prost(message, optional, tag = "1")]
+    pub(super) scope: Option<OtlpScope>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) spans: Vec<OtlpSpan>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ScopeLogs {
+    #[prost(message, optional, tag = "1")]
+    pub(super) scope: Option<OtlpScope>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) log_records: Vec<OtlpRecord>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpSpan {
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(serialize_with = "hex")]
+    pub(super) trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(serialize_with = "hex")]
+    pub(super) span_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "4")]
+    #[serde(serialize_with = "hex", skip_serializing_if = "Vec::is_empty")]
+    pub(super) parent_span_id: Vec<u8>,
+    #[prost(string, tag = "5")]
+    pub(super) name: String,
+    /// 1 is internal, 3 is a client.
+    #[prost(int32, tag = "6")]
+    pub(super) kind: i32,
+    #[prost(fixed64, tag = "7")]
+    #[serde(serialize_with = "digits")]
+    pub(super) start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "8")]
+    #[serde(serialize_with = "digits")]
+    pub(super) end_time_unix_nano: u64,
+    #[prost(message, repeated, tag = "9")]
+    pub(super) attributes: Vec<OtlpAttribute>,
+    #[prost(message, optional, tag = "15")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) status: Option<OtlpStatus>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(super) struct OtlpStatus {
+    /// 2 is an error.
+    #[prost(int32, tag = "3")]
+    pub(super) code: i32,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpRecord {
+    #[prost(fixed64, tag = "1")]
+    #[serde(serialize_with = "digits")]
+    pub(super) time_unix_nano: u64,
+    /// 9 is informational.
+    #[prost(int32, tag = "2")]
+    pub(super) severity_number: i32,
+    #[prost(message, repeated, tag = "6")]
+    pub(super) attributes: Vec<OtlpAttribute>,
+    #[prost(bytes = "vec", tag = "9")]
+    #[serde(serialize_with = "hex")]
+    pub(super) trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "10")]
+    #[serde(serialize_with = "hex")]
+    pub(super) span_id: Vec<u8>,
+    #[prost(fixed64, tag = "11")]
+    #[serde(serialize_with = "digits")]
+    pub(super) observed_time_unix_nano: u64,
+    #[prost(string, tag = "12")]
+    pub(super) event_name: String,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(super) struct OtlpAttribute {
+    #[prost(string, tag = "1")]
+    pub(super) key: String,
+    #[prost(message, optional, tag = "2")]
+    pub(super) value: Option<OtlpAnyValue>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(super) struct OtlpAnyValue {
+    #[prost(oneof = "OtlpValue", tags = "1, 2, 3")]
+    #[serde(flatten)]
+    pub(super) value: Option<OtlpValue>,
+}
+
+#[derive(Clone, PartialEq, Oneof, Serialize)]
+pub(super) enum OtlpValue {
+    #[prost(string, tag = "1")]
+    #[serde(rename = "stringValue")]
+    Text(String),
+    #[prost(bool, tag = "2")]
+    #[serde(rename = "boolValue")]
+    Flag(bool),
+    #[prost(int64, tag = "3")]
+    #[serde(rename = "intValue")]
+    Number(#[serde(serialize_with = "digits")] i64),
+}
+
+/// Bytes as the protocol's JSON has ids: not base64, as protobuf's JSON would.
+fn hex<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    to.serialize_str(&text)
+}
+
+/// Why a text: JSON has no whole numbers of 64 bits.
+fn digits<S: Serializer>(number: &impl ToString, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&number.to_string())
+}
