@@ -20,6 +20,7 @@ use crate::door::oidc::provider::LoginProvider;
 use crate::door::rates::MinuteRate;
 use crate::drive::Beginner;
 use crate::feed::Feed;
+use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
 use crate::view::Desk;
 
@@ -40,7 +41,7 @@ pub struct Lent {
     /// A run, as `show --json` has it.
     pub run: Box<RunJson>,
     /// The findings in a plan, as `check --json` has them.
-    pub findings: Box<FindingsJson>,
+    pub findings: Arc<FindingsJson>,
     /// What changed between two revisions, as `diff --json` has it.
     pub diff: Box<DiffJson>,
 }
@@ -61,6 +62,8 @@ pub(crate) struct Shared {
     pub(crate) beginnings: MinuteRate<String>,
     pub(crate) lent: Lent,
     pub(crate) beginner: Beginner,
+    /// What is spoken to at `/mcp`.
+    pub(crate) mcp: Endpoint,
     pub(crate) feed: Feed,
     /// Turns true when the process is told to end.
     pub(crate) halt: watch::Receiver<bool>,

@@ -69,6 +69,8 @@ kinds! {
     Secret "secret" 403 "the value is secret";
     /// It is not there, or not for them.
     NotFound "not-found" 404 "there is no such thing";
+    /// It did not come in time.
+    TooSlow "too-slow" 408 "the request did not come in time";
     /// The method is not one of the route's.
     Method "method" 405 "the route does not know this method";
     /// An unfinished run has the goal.
@@ -206,6 +208,12 @@ impl IntoResponse for Problem {
         if let Some(seconds) = wait.and_then(Value::as_u64) {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if self.kind == ProblemKind::NotSignedIn {
+            let scheme = HeaderValue::from_static("Bearer");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, scheme);
         }
         // Why kept: a page says the same words in its own form.
         response.extensions_mut().insert(self);

@@ -9,6 +9,7 @@
 mod doors;
 mod kill;
 mod oidc;
+mod planning;
 mod provider;
 mod python_client;
 mod roles;
