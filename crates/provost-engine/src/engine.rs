@@ -26,6 +26,7 @@ use crate::session::{DriveError, Session, SessionResources, Watcher};
 use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
+use provost_run::statement::Credential;
 
 mod schedules;
 mod take_up;
@@ -363,7 +364,8 @@ impl Engine {
             limits: self.workspace.limits().clone(),
             ask: new.ask,
             solo: self.workspace.is_solo(),
-            signed: self.workspace.requires_signatures(),
+            signed: self.workspace.required().least == Credential::Signature,
+            vouched: self.workspace.required().least == Credential::Login,
             rights: None,
             provost: Some(env!("CARGO_PKG_VERSION").to_owned()),
         };

@@ -23,6 +23,7 @@ use provost_wire::{Redactor, SecretName};
 
 use crate::audit::AuditSettings;
 use crate::notify::NotifyTarget;
+use crate::people::RequiredCredential;
 use crate::schedule::Schedule;
 use config::Damage;
 
@@ -87,7 +88,7 @@ pub struct Workspace {
     schedules: Vec<Schedule>,
     server: ServerSettings,
     proxy: Option<Arc<Proxy>>,
-    signed: bool,
+    required: RequiredCredential,
     playbooks: Router,
     models: BTreeMap<String, ModelConfig>,
     planner: Option<PlannerConfig>,
@@ -251,7 +252,7 @@ impl Workspace {
             schedules: config.schedules,
             server: config.server,
             proxy: config.proxy,
-            signed: config.signed,
+            required: config.required,
             playbooks: Router::new(playbooks),
             models: config.models,
             planner: config.planner,
@@ -376,10 +377,10 @@ impl Workspace {
         self.proxy.as_deref()
     }
 
-    /// Whether what a person says counts only with their signature.
+    /// What a statement of a person needs to count.
     #[must_use]
-    pub fn requires_signatures(&self) -> bool {
-        self.signed
+    pub fn required(&self) -> &RequiredCredential {
+        &self.required
     }
 
     /// The playbooks.

@@ -23,6 +23,7 @@ use crate::feed::Feed;
 use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
 use crate::view::Desk;
+use provost_engine::keys::PrivateKey;
 
 /// How the terminal draws a card: nobody approves what a second renderer made of it.
 pub type CardText = dyn Fn(&Digest, &Card) -> String + Send + Sync;
@@ -54,6 +55,8 @@ pub(crate) struct Shared {
     pub(crate) database: Database,
     /// With whom people sign in, if with anybody.
     pub(crate) provider: Option<LoginProvider>,
+    /// The key with which this server vouches for who signed in.
+    pub(crate) voucher: Option<PrivateKey>,
     /// Tries to sign in, by address.
     pub(crate) logins: MinuteRate<IpAddr>,
     /// Statements, by session or token.

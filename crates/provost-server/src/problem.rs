@@ -65,6 +65,8 @@ kinds! {
     NotAllowed "not-allowed" 403 "this person may not do that";
     /// It must be signed.
     Unsigned "unsigned" 403 "the statement is not signed as it must be";
+    /// Nobody vouches for the login of who says it.
+    Vouch "vouch" 403 "no server vouches for the login of who says this";
     /// It is secret.
     Secret "secret" 403 "the value is secret";
     /// It is not there, or not for them.
@@ -246,6 +248,9 @@ impl From<StatementError> for Problem {
             StatementError::OtherRevision { .. } => ProblemKind::OtherRevision,
             StatementError::Lapsed { .. } => ProblemKind::Lapsed,
             StatementError::Early { .. } | StatementError::TooLong { .. } => ProblemKind::Unfit,
+            StatementError::Unvouched { .. } | StatementError::ForgedVoucher { .. } => {
+                ProblemKind::Vouch
+            }
             StatementError::Unsigned { .. }
             | StatementError::NoKey { .. }
             | StatementError::OtherKey { .. }

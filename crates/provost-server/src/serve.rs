@@ -41,6 +41,8 @@ use crate::limits::{
 use crate::mcp::{self, BrokenToolList};
 use crate::routes;
 use crate::view::Desk;
+use provost_engine::keys::PrivateKey;
+use provost_engine::people::Credential;
 
 mod idle;
 
@@ -106,6 +108,9 @@ pub enum ServeError {
         /// Why not.
         reason: String,
     },
+    /// Nothing that is said on a page would count.
+    #[error("`require = \"login\"` needs the key of this server: {0}")]
+    Voucher(String),
     /// What is offered to MCP clients.
     #[error(transparent)]
     Tools(#[from] BrokenToolList),
@@ -125,6 +130,10 @@ impl ServeError {
             Self::Solo(_) => {
                 Some("remove `policies/solo.cedar` and list the people in `policies/entities.json`")
             }
+            Self::Voucher(_) => Some(
+                "`[server.voucher]` names `key` and `passphrase`; `vouchers` of `[approvals]` has \
+                 the public key that `provost key new` printed",
+            ),
             Self::NoPeople => Some("list them, or add `policies/solo.cedar` to work alone"),
             Self::Open(_) => Some(
                 "listen at 127.0.0.1, behind a server that speaks TLS, and say with `url` under \
@@ -161,6 +170,7 @@ impl Server {
         if let Offer::Workspace = &options.offer {
             refuse_unfit(&engine, &options)?;
         }
+        let voucher = voucher(&engine, &options)?;
         let listener = listen(options.listen)?;
         let failed = |error: std::io::Error| ServeError::Listen {
             address: options.listen,
@@ -186,6 +196,7 @@ impl Server {
             door,
             database,
             provider,
+            voucher,
             logins: MinuteRate::new(LOGINS_PER_MINUTE_MAX, "tries to sign in from this address"),
             statements: MinuteRate::new(STATEMENTS_PER_MINUTE_MAX, "statements"),
             beginnings: MinuteRate::new(RUNS_PER_MINUTE_MAX, "runs begun"),
@@ -274,6 +285,26 @@ fn refuse_unfit(engine: &Engine, options: &ServeOptions) -> Result<(), ServeErro
         return Err(ServeError::Open(options.listen));
     }
     Ok(())
+}
+
+/// The key with which this server vouches for logins; one that the workspace does not know would
+/// be of no use.
+fn voucher(engine: &Engine, options: &ServeOptions) -> Result<Option<PrivateKey>, ServeError> {
+    let workspace = engine.workspace();
+    let required = workspace.required();
+    let (Offer::Workspace, Some(settings)) = (&options.offer, &workspace.server().voucher) else {
+        if required.least == Credential::Login && matches!(options.offer, Offer::Workspace) {
+            return Err(ServeError::Voucher("none is named".to_owned()));
+        }
+        return Ok(None);
+    };
+    let key = settings.open(workspace.root());
+    let key = key.map_err(|error| ServeError::Voucher(error.to_string()))?;
+    if !required.vouchers.contains(&key.public()) {
+        let why = format!("`vouchers` does not list {}", key.public());
+        return Err(ServeError::Voucher(why));
+    }
+    Ok(Some(key))
 }
 
 /// The one door there is, and the address under which people come to it.

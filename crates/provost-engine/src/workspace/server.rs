@@ -4,6 +4,7 @@
 //! reached by https, or is on this machine itself.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,8 @@ use provost_wire::http::{BaseUrl, Proxy};
 
 use super::config::bad;
 use super::notify::{is_in_clear, split};
+use crate::audit::{AuditError, sealed_key};
+use crate::keys::PrivateKey;
 use crate::limits::{SESSION_MAX, SESSION_MIN};
 
 /// What `[server]` says; what it leaves out is for the server to choose.
@@ -33,6 +36,27 @@ pub struct ServerSettings {
     pub session_idle: Option<Duration>,
     /// The provider with whom people sign in.
     pub login: Option<OidcSettings>,
+    /// The key with which the server vouches for logins.
+    pub voucher: Option<VoucherSettings>,
+}
+
+/// The key of a server. Its path is as written, below the workspace unless it is absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VoucherSettings {
+    /// The file of the key.
+    pub key: PathBuf,
+    /// Its passphrase.
+    pub passphrase: SecretName,
+}
+
+impl VoucherSettings {
+    /// The key, opened.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn open(&self, root: &Path) -> Result<PrivateKey, AuditError> {
+        sealed_key(root, &self.key, &self.passphrase)
+    }
 }
 
 /// An OpenID provider, and who the workspace is to it.
@@ -84,6 +108,7 @@ pub(super) fn read(
     let proxies = fields.texts("proxies");
     let session = fields.node("session");
     let login = fields.node("login");
+    let voucher = fields.node("voucher");
     fields.later(
         "tls",
         "put a server that speaks TLS in front, and name it in `proxies`",
@@ -105,6 +130,7 @@ pub(super) fn read(
         session_lasts,
         session_idle,
         login: login.and_then(|node| read_login(node, proxy, diagnostics)),
+        voucher: voucher.and_then(|node| read_voucher(node, diagnostics)),
     }
 }
 
@@ -139,6 +165,20 @@ fn read_session(
     }
     fields.finish();
     (lasts.map(|one| one.value), idle.map(|one| one.value))
+}
+
+fn read_voucher(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<VoucherSettings> {
+    let mut fields = Fields::new("`[server.voucher]`", node, diagnostics)?;
+    let key = fields.required_text("key");
+    let passphrase = fields.required_text("passphrase");
+    fields.finish();
+    let (key, passphrase) = (key?, passphrase?);
+    let name = SecretName::parse(&passphrase.value)
+        .map_err(|error| bad(diagnostics, passphrase.span, error.to_string()));
+    Some(VoucherSettings {
+        key: key.value.into(),
+        passphrase: name.ok()?,
+    })
 }
 
 fn read_login(

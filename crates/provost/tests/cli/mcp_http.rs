@@ -198,10 +198,8 @@ fn without_the_token_nobody_is_heard() {
         let said: Value = serde_json::from_str(&answer.body).unwrap();
         assert_eq!(said["type"], "urn:provost:problem:not-signed-in");
         let fields = said.as_object().unwrap().keys().map(String::as_str);
-        assert_eq!(
-            fields.filter(|name| *name != "hint").collect::<Vec<_>>(),
-            ["detail", "status", "title", "type"]
-        );
+        let fields: Vec<_> = fields.filter(|name| *name != "hint").collect();
+        assert_eq!(fields, ["type", "title", "status", "detail"]);
     }
     let (once, host) = (bearer(), ("Host", host.as_str()));
     let right = ("Authorization", once.as_str());
