@@ -25,7 +25,7 @@ use crate::people::{Inbox, InvalidEvent};
 use crate::session::{DriveError, Session, SessionResources, Watcher};
 use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
-use crate::workspace::{PlannerError, Workspace};
+use crate::workspace::{PlannerError, VoucherSettings, Workspace};
 use provost_run::statement::Credential;
 
 mod schedules;
@@ -526,11 +526,15 @@ impl Engine {
 /// # Errors
 /// [`EngineError::Tools`] if the workspace itself cannot be reached.
 pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
-    let private = workspace.audit().map(AuditSettings::files);
+    let mut private = workspace
+        .audit()
+        .map_or_else(Vec::new, AuditSettings::files);
+    let voucher = workspace.server().voucher.iter();
+    private.extend(voucher.flat_map(VoucherSettings::files));
     Toolbox::open_with_private(
         workspace.root(),
         workspace.tools().to_vec(),
-        &private.unwrap_or_default(),
+        &private,
         &workspace.own_secrets(),
     )
     .map_err(no_tools)

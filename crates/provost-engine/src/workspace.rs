@@ -54,7 +54,7 @@ pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
 pub use provost_wire::model::ModelConfig;
 pub use scaffold::{Example, ScaffoldError, scaffold};
-pub use server::{OidcSettings, ServerSettings};
+pub use server::{OidcSettings, ServerSettings, VoucherSettings};
 pub use servers::{
     ServerAnswers, ServerDrift, ServerError, append_to_config, list_servers, list_servers_of,
     server_drift,
@@ -403,10 +403,12 @@ impl Workspace {
         &self.models
     }
 
-    /// The secrets of planners and of the login: no tool may reach them, and no record holds them.
+    /// The secrets of planners and of the server: no tool may reach them, and no record holds them.
     pub(crate) fn own_secrets(&self) -> Vec<SecretName> {
         let mut secrets = planners::secrets(self);
         secrets.extend(self.server.login.iter().map(|login| login.secret.clone()));
+        let voucher = self.server.voucher.iter();
+        secrets.extend(voucher.map(|voucher| voucher.passphrase.clone()));
         secrets
     }
 

@@ -10,6 +10,7 @@ use provost_engine::engine::Engine;
 use provost_engine::proposal::CheckedFile;
 use provost_engine::run::card::Card;
 use provost_engine::run::state::State;
+use provost_engine::workspace::Workspace;
 use provost_plan::digest::Digest;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -22,7 +23,7 @@ use crate::drive::Beginner;
 use crate::feed::Feed;
 use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
-use crate::view::Desk;
+use crate::view::{Desk, SeenRun};
 use provost_engine::keys::PrivateKey;
 
 /// How the terminal draws a card: nobody approves what a second renderer made of it.
@@ -32,8 +33,9 @@ pub type RunJson = dyn Fn(&State) -> Value + Send + Sync;
 /// How the terminal tells of a checked plan as data.
 pub type FindingsJson = dyn Fn(&CheckedFile) -> Value + Send + Sync;
 
-/// How the terminal tells of what changed between two revisions of a run's plan, as data.
-pub type DiffJson = dyn Fn(&Engine, &str, [u32; 2]) -> Result<Value, String> + Send + Sync;
+/// How the terminal tells of what changed between two revisions of the plan of a run, as data: the
+/// run as it was read, once.
+pub type DiffJson = dyn Fn(&Workspace, &SeenRun, [u32; 2]) -> Result<Value, String> + Send + Sync;
 
 /// What the front end lends, so that each view has one owner.
 pub struct Lent {

@@ -50,6 +50,13 @@ pub struct VoucherSettings {
 }
 
 impl VoucherSettings {
+    /// Files that no tool may reach.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let secret = self.passphrase.file().map(Path::to_owned);
+        [self.key.clone()].into_iter().chain(secret).collect()
+    }
+
     /// The key, opened.
     ///
     /// # Errors

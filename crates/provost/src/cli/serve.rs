@@ -106,8 +106,12 @@ pub(crate) fn lent(place: &WorkspacePath) -> Lent {
             anstream::adapter::strip_str(&drawn).to_string()
         }),
         run: Box::new(move |state| run_screen::to_json(state, &place)),
-        diff: Box::new(|engine, run, revisions| {
-            diff::of_revisions(engine, run, revisions).map_err(|why| why.message().to_owned())
+        diff: Box::new(|workspace, seen, revisions| {
+            let run = diff::RevisedRun {
+                state: seen.state(),
+                events: &seen.events,
+            };
+            diff::of_revisions(workspace, run, revisions).map_err(|why| why.message().to_owned())
         }),
         findings: Arc::new(|judged| check::to_json(judged, judged.plan.is_some())),
     }
