@@ -16,6 +16,8 @@ use provost_run::machine::{Rules, Run};
 use provost_run::state::State;
 use provost_tools::{OpenError, Rehearsal, ToolConfig, Toolbox, Trouble};
 
+use tokio::sync::Notify;
+
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
 use crate::history;
@@ -44,6 +46,7 @@ pub struct Engine {
     audit: Option<Audit>,
     inbox: Arc<Inbox>,
     commands: Option<Arc<CommandOf>>,
+    nudged: Notify,
 }
 
 /// What a run is to be.
@@ -261,7 +264,19 @@ impl Engine {
             audit: None,
             inbox: Arc::new(inbox),
             commands: None,
+            nudged: Notify::new(),
         })
+    }
+
+    /// Says to who works on the runs of this engine that there is something to look at: what this
+    /// process itself wrote. What another one writes is found by looking.
+    pub fn nudge(&self) {
+        self.nudged.notify_one();
+    }
+
+    /// Comes after a nudge, once for all since the last.
+    pub(crate) async fn nudged(&self) {
+        self.nudged.notified().await;
     }
 
     /// Signs where the journal stands, if the workspace says so; for the end of whatever drove

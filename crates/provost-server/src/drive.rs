@@ -156,5 +156,6 @@ async fn begin(
     let run = session.state().head.run.clone();
     begun(&run);
     session.release().await?;
+    engine.nudge();
     Ok(run)
 }

@@ -65,6 +65,7 @@ pub(crate) async fn say(
         .store()
         .post(&envelope.run, &text, now_ms())
         .await?;
+    app.engine.nudge();
     let until = Instant::now() + PATIENCE;
     let run = envelope.run.clone();
     loop {

@@ -103,6 +103,22 @@ pub struct PlanText {
     pub text: String,
 }
 
+impl PlanText {
+    /// What a plan that somebody made of the one in force is called.
+    pub const AMENDED: &str = "<the current plan, amended>";
+
+    /// The document of a plan as it is amended: without its goal, because the goal of the run
+    /// is the goal.
+    #[must_use]
+    pub fn to_amend(document: &Value) -> Value {
+        let mut document = document.clone();
+        if let Some(document) = document.as_object_mut() {
+            document.remove("goal");
+        }
+        document
+    }
+}
+
 /// Through which door a statement came, and how its speaker had shown who they are. It is the word
 /// of the server that took the statement: nothing is judged by it, and it counts for who spoke only
 /// with a [`Voucher`].

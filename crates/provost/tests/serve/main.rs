@@ -6,6 +6,7 @@
     reason = "tests"
 )]
 
+mod amended;
 mod doors;
 mod kill;
 mod oidc;
