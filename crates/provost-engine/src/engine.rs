@@ -27,7 +27,7 @@ use crate::people::{Inbox, InvalidEvent};
 use crate::session::{DriveError, Session, SessionResources, Watcher};
 use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
-use crate::workspace::{PlannerError, VoucherSettings, Workspace};
+use crate::workspace::{PlannerError, Workspace};
 use provost_run::statement::Credential;
 
 mod schedules;
@@ -544,8 +544,7 @@ pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
     let mut private = workspace
         .audit()
         .map_or_else(Vec::new, AuditSettings::files);
-    let voucher = workspace.server().voucher.iter();
-    private.extend(voucher.flat_map(VoucherSettings::files));
+    private.extend(workspace.server().private_files());
     Toolbox::open_with_private(
         workspace.root(),
         workspace.tools().to_vec(),

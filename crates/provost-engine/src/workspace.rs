@@ -54,7 +54,7 @@ pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
 pub use provost_wire::model::ModelConfig;
 pub use scaffold::{Example, ScaffoldError, scaffold};
-pub use server::{OidcSettings, ServerSettings, VoucherSettings};
+pub use server::{OidcSettings, ServerSettings, TlsSettings, VoucherSettings};
 pub use servers::{
     ServerAnswers, ServerDrift, ServerError, append_to_config, list_servers, list_servers_of,
     server_drift,

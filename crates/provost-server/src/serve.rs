@@ -22,8 +22,11 @@ use provost_engine::engine::{Engine, EngineError};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::store::StoreError;
 use provost_engine::work::{Listener, WorkOptions};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::app::{App, Lent, Shared};
 use crate::door::database::{Database, DatabaseError};
@@ -45,6 +48,7 @@ use provost_engine::keys::PrivateKey;
 use provost_engine::people::Credential;
 
 mod idle;
+mod tls;
 
 use idle::{IdleConnection, IdleConnections};
 
@@ -108,6 +112,9 @@ pub enum ServeError {
         /// Why not.
         reason: String,
     },
+    /// The certificate cannot be shown.
+    #[error("`tls` cannot be used: {0}")]
+    Tls(String),
     /// Nothing that is said on a page would count.
     #[error("`require = \"login\"` needs the key of this server: {0}")]
     Voucher(String),
@@ -130,14 +137,17 @@ impl ServeError {
             Self::Solo(_) => {
                 Some("remove `policies/solo.cedar` and list the people in `policies/entities.json`")
             }
+            Self::Tls(_) => Some(
+                "`cert` names a certificate and `key` its key, both in PEM, and `url` is https",
+            ),
             Self::Voucher(_) => Some(
                 "`[server.voucher]` names `key` and `passphrase`; `vouchers` of `[approvals]` has \
                  the public key that `provost key new` printed",
             ),
             Self::NoPeople => Some("list them, or add `policies/solo.cedar` to work alone"),
             Self::Open(_) => Some(
-                "listen at 127.0.0.1, behind a server that speaks TLS, and say with `url` under \
-                 which https address people reach it",
+                "name in `[server]` the https `url` under which people reach it, and `tls`, or in \
+                 `proxies` the server in front that speaks it; or listen at 127.0.0.1",
             ),
             Self::BadUrl(_) => Some("write `https://provost.example.com`, without a path"),
             _ => None,
@@ -152,6 +162,7 @@ pub struct Server {
     app: App,
     beginnings: mpsc::Receiver<RunBeginning>,
     options: ServeOptions,
+    tls: Option<TlsAcceptor>,
 }
 
 impl Server {
@@ -171,6 +182,10 @@ impl Server {
             refuse_unfit(&engine, &options)?;
         }
         let voucher = voucher(&engine, &options)?;
+        let settings = workspace.server().tls.as_ref();
+        let settings = settings.filter(|_| matches!(options.offer, Offer::Workspace));
+        let tls = settings.map(|settings| tls::acceptor(workspace.root(), settings));
+        let tls = tls.transpose()?;
         let listener = listen(options.listen)?;
         let failed = |error: std::io::Error| ServeError::Listen {
             address: options.listen,
@@ -213,6 +228,7 @@ impl Server {
             app: App(Arc::new(shared)),
             beginnings,
             options,
+            tls,
         })
     }
 
@@ -245,7 +261,7 @@ impl Server {
             }
             Offer::Planning { .. } => routes::planning_router(self.app),
         };
-        let answering = tokio::spawn(answer(self.listener, router, halt.clone()));
+        let answering = tokio::spawn(answer((self.listener, self.tls), router, halt.clone()));
         let driven = match self.options.offer {
             Offer::Workspace => {
                 let working = self.options.working;
@@ -281,7 +297,10 @@ fn refuse_unfit(engine: &Engine, options: &ServeOptions) -> Result<(), ServeErro
     if !solo && workspace.people().names().next().is_none() {
         return Err(ServeError::NoPeople);
     }
-    if !options.listen.ip().is_loopback() && options.url.is_none() {
+    let settings = workspace.server();
+    // Why both: a name alone does not say that anybody speaks TLS under it.
+    let covered = settings.tls.is_some() || !settings.proxies.is_empty();
+    if !options.listen.ip().is_loopback() && (options.url.is_none() || !covered) {
         return Err(ServeError::Open(options.listen));
     }
     Ok(())
@@ -316,8 +335,12 @@ fn door(
     let workspace = engine.workspace();
     match &options.offer {
         Offer::Workspace => {
-            let (url, hosts) = names(address, options.url.clone())?;
+            let speaks_tls = workspace.server().tls.is_some();
+            let (url, hosts) = names(address, options.url.clone(), speaks_tls)?;
             let secure = url.starts_with("https://");
+            if speaks_tls && !secure {
+                return Err(ServeError::Tls(format!("`{url}` is not https")));
+            }
             Ok((url, Door::new(hosts, secure, workspace)))
         }
         Offer::Planning { token, hosts } => {
@@ -358,11 +381,16 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
 }
 
 /// The address that people use, and each `Host` that fits it.
-fn names(address: SocketAddr, url: Option<String>) -> Result<(String, Vec<String>), ServeError> {
+fn names(
+    address: SocketAddr,
+    url: Option<String>,
+    speaks_tls: bool,
+) -> Result<(String, Vec<String>), ServeError> {
     let Some(url) = url else {
         let port = address.port();
         let hosts = LOOPBACK.map(|host| format!("{host}:{port}")).to_vec();
-        return Ok((format!("http://{address}"), hosts));
+        let scheme = if speaks_tls { "https" } else { "http" };
+        return Ok((format!("{scheme}://{address}"), hosts));
     };
     let text = url.trim_end_matches('/').to_ascii_lowercase();
     let bad = || ServeError::BadUrl(url.clone());
@@ -378,7 +406,11 @@ fn names(address: SocketAddr, url: Option<String>) -> Result<(String, Vec<String
 }
 
 /// Takes connections until the process is told to end, and lets those that are there end.
-async fn answer(listener: TcpListener, router: Router, mut halt: watch::Receiver<bool>) {
+async fn answer(
+    (listener, tls): (TcpListener, Option<TlsAcceptor>),
+    router: Router,
+    mut halt: watch::Receiver<bool>,
+) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
@@ -395,8 +427,18 @@ async fn answer(listener: TcpListener, router: Router, mut halt: watch::Receiver
                 Ok((stream, from)) => {
                     let router = router.clone();
                     let (halt, guest) = (halt.clone(), silent.enter());
+                    let (tls, peer) = (tls.clone(), Peer(from.ip()));
+                    // Why ignored: a connection without it is only slower.
+                    let _ = stream.set_nodelay(true);
                     open.spawn(async move {
-                        converse((stream, Peer(from.ip())), router, &guest, halt).await;
+                        match tls {
+                            None => converse((stream, peer), router, &guest, halt).await,
+                            Some(tls) => {
+                                if let Some(stream) = shaken(&tls, stream, &guest).await {
+                                    converse((stream, peer), router, &guest, halt).await;
+                                }
+                            }
+                        }
                         guest.leave();
                         drop(place);
                     });
@@ -410,6 +452,18 @@ async fn answer(listener: TcpListener, router: Router, mut halt: watch::Receiver
     while open.join_next().await.is_some() {}
 }
 
+/// The connection after its handshake; none if that did not come about in time.
+async fn shaken(
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    guest: &IdleConnection,
+) -> Option<TlsStream<TcpStream>> {
+    tokio::select! {
+        shaken = tokio::time::timeout(HEAD_TIME, tls.accept(stream)) => shaken.ok()?.ok(),
+        () = guest.sent_away() => None,
+    }
+}
+
 /// A request that is being answered: its connection falls silent again when the last byte of the
 /// answer is written.
 struct BusyConnection(Arc<IdleConnection>);
@@ -421,14 +475,12 @@ impl Drop for BusyConnection {
 }
 
 /// One connection, until either end closes it; told to end, it answers what it is asked and ends.
-async fn converse(
-    (stream, peer): (TcpStream, Peer),
+async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    (stream, peer): (S, Peer),
     router: Router,
     guest: &Arc<IdleConnection>,
     mut halt: watch::Receiver<bool>,
 ) {
-    // Why ignored: a connection without it is only slower.
-    let _ = stream.set_nodelay(true);
     let inner = TowerToHyperService::new(router.layer(axum::Extension(peer)));
     let service = service_fn(|request: Request<Incoming>| {
         guest.leave();

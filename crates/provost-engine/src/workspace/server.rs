@@ -36,8 +36,30 @@ pub struct ServerSettings {
     pub session_idle: Option<Duration>,
     /// The provider with whom people sign in.
     pub login: Option<OidcSettings>,
+    /// The certificate that it speaks TLS with, where no server in front does.
+    pub tls: Option<TlsSettings>,
     /// The key with which the server vouches for logins.
     pub voucher: Option<VoucherSettings>,
+}
+
+impl ServerSettings {
+    /// Files that no tool may reach.
+    #[must_use]
+    pub fn private_files(&self) -> Vec<PathBuf> {
+        let of_tls = self.tls.iter().map(|tls| tls.key.clone());
+        let of_voucher = self.voucher.iter().flat_map(VoucherSettings::files);
+        of_tls.chain(of_voucher).collect()
+    }
+}
+
+/// A certificate with its key, in PEM. Paths are as written, below the workspace unless they are
+/// absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// The file of the certificate, with those that lead to its authority.
+    pub cert: PathBuf,
+    /// The file of the key.
+    pub key: PathBuf,
 }
 
 /// The key of a server. Its path is as written, below the workspace unless it is absolute.
@@ -116,10 +138,7 @@ pub(super) fn read(
     let session = fields.node("session");
     let login = fields.node("login");
     let voucher = fields.node("voucher");
-    fields.later(
-        "tls",
-        "put a server that speaks TLS in front, and name it in `proxies`",
-    );
+    let tls = fields.node("tls");
     fields.finish();
     let what = "`listen` is an address with a port, such as `127.0.0.1:4520`";
     let listen = listen.and_then(|text| parsed(&text, what, diagnostics));
@@ -137,6 +156,7 @@ pub(super) fn read(
         session_lasts,
         session_idle,
         login: login.and_then(|node| read_login(node, proxy, diagnostics)),
+        tls: tls.and_then(|node| read_tls(node, diagnostics)),
         voucher: voucher.and_then(|node| read_voucher(node, diagnostics)),
     }
 }
@@ -172,6 +192,27 @@ fn read_session(
     }
     fields.finish();
     (lasts.map(|one| one.value), idle.map(|one| one.value))
+}
+
+fn read_tls(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TlsSettings> {
+    let mut fields = Fields::new("`tls`", node, diagnostics)?;
+    let cert = fields.required_text("cert");
+    let key = fields.required_text("key");
+    fields.finish();
+    let (cert, key) = (cert?, key?);
+    let Some(path) = key.value.strip_prefix("file:") else {
+        // Why no variable: a key has several lines.
+        bad(
+            diagnostics,
+            key.span,
+            "`key` is named by `file:PATH`, never written out",
+        );
+        return None;
+    };
+    Some(TlsSettings {
+        cert: cert.value.into(),
+        key: path.into(),
+    })
 }
 
 fn read_voucher(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<VoucherSettings> {

@@ -17,6 +17,7 @@ mod roles;
 mod served;
 mod stream;
 mod team;
+mod tls;
 mod vouched;
 #[path = "../cli/workplace.rs"]
 #[expect(dead_code, reason = "made for the tests of the command line")]

@@ -71,7 +71,7 @@ impl Served {
         let mut printed = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut printed).unwrap();
-        let url = printed.split("http://").nth(1).unwrap().trim();
+        let url = printed.split("://").nth(1).unwrap().trim();
         let host = url.split('/').next().unwrap().to_owned();
         let printed = printed.trim().to_owned();
         Self {
