@@ -36,7 +36,7 @@ pub enum Transport {
     /// One client, on stdin and stdout; when it goes away the server ends.
     Stdio,
     /// Any number, over HTTP, until somebody interrupts.
-    Http(HttpOptions),
+    Http(Box<HttpOptions>),
 }
 
 /// The door, as asked for on the command line.

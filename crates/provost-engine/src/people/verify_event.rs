@@ -117,7 +117,7 @@ impl Inbox {
             rights,
         };
         let envelope = StatementEnvelope::of_recorded(&self.store, &state.head.run, recorded);
-        // Why the run's own first: what it lacks of that was taken out, whatever the workspace says.
+        // Why the own level first: what a run lacks of that was taken out, whatever stands now.
         let levels = [state.head.required, least];
         let levels = levels.into_iter().filter(|one| *one != Credential::Nothing);
         let Some(envelope) = envelope else {

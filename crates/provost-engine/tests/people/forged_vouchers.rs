@@ -111,7 +111,7 @@ fn forge(
             let mut forged = valid();
             let word = forged.vouched.as_mut().unwrap();
             let at = dice.roll(word.signature.len() as u64 - 4) as usize;
-            let other = if &word.signature[at..=at] == "A" {
+            let other = if word.signature.as_bytes()[at] == b'A' {
                 "B"
             } else {
                 "A"

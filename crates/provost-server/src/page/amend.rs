@@ -1,8 +1,8 @@
 //! Where a run is amended: its goal, its plan, or both.
 //!
-//! Owns the form, and what of it was changed. Checks nothing: the machine does, and what it finds is
-//! shown beside what was typed. INVARIANT: a plan that was read at one revision is never put in the
-//! place of another.
+//! Owns the form, and what of it was changed. Checks nothing: the machine does, and what it finds
+//! is shown beside what was typed. INVARIANT: a plan that was read at one revision is never put in
+//! the place of another.
 
 use askama::Template;
 use axum::extract::{Path, RawForm, State};
@@ -108,9 +108,10 @@ pub(crate) async fn post(
         Err(problem) if problem.kind == ProblemKind::NotFound => Err(problem),
         Err(problem) => {
             let status = problem.status();
+            let refused = (problem, typed);
             let drawn = app.read(move |shared| {
                 let run = shared.desk.run(&shared.engine, &viewer, &id)?;
-                html(&page(shared, &viewer, &run, Some((&problem, typed))))
+                html(&page(shared, &viewer, &run, Some(&refused)))
             });
             let mut answer = drawn.await?;
             *answer.status_mut() = status;
@@ -164,7 +165,7 @@ fn page(
     shared: &Shared,
     viewer: &Viewer,
     run: &SeenRun,
-    refused: Option<(&Problem, Typed)>,
+    refused: Option<&(Problem, Typed)>,
 ) -> AmendPage {
     let state = run.state();
     let as_it_is = Statement::Amend {
@@ -178,9 +179,9 @@ fn page(
     // Why not all of it: that nothing is changed yet is no reason against who may.
     let not = |kind| is_about_rights(kind) || kind == ProblemKind::NotOpen;
     let why_not = would.err().filter(|problem| not(problem.kind));
-    let problem = refused.as_ref().map(|(problem, _)| *problem);
+    let problem = refused.map(|(problem, _)| problem);
     let findings = problem.and_then(|problem| problem.to_json().get("findings").cloned());
-    let typed = match &refused {
+    let typed = match refused {
         // Why not then: what was typed was about another plan.
         Some((problem, typed)) if problem.kind != ProblemKind::OtherRevision => typed.clone(),
         _ => Typed {

@@ -7,6 +7,9 @@ use super::served::{Answer, Served, note, team, token};
 
 const VERSION: (&str, &str) = ("MCP-Protocol-Version", "2025-11-25");
 
+/// What a request bears, and what it is answered with.
+type Refused<'a> = (&'a [(&'a str, &'a str)], u16, &'a str);
+
 /// One message of a client; its answer is what the last event of a stream says.
 fn message(
     server: &Served,
@@ -26,8 +29,8 @@ fn message(
     let answer = server.send("POST /mcp", &heads, &message.to_string());
     let events = answer.body.lines();
     let events = events.filter_map(|line| line.strip_prefix("data:"));
-    let said = events.filter_map(|data| serde_json::from_str(data.trim()).ok());
-    let said = said.last().unwrap_or_default();
+    let mut said = events.filter_map(|data| serde_json::from_str(data.trim()).ok());
+    let said = said.next_back().unwrap_or_default();
     (answer, said)
 }
 
@@ -131,7 +134,7 @@ fn both_servers_refuse_the_same_at_one_door() {
         let own = format!("http://{host}");
         let known = ("Host", host);
         let with = ("Authorization", right.as_str());
-        let refused: [(&[(&str, &str)], u16, &str); 12] = [
+        let refused: [Refused<'_>; 12] = [
             (&[("Host", &foreign), with], 421, "misdirected"),
             (&[("Host", &foreign)], 421, "misdirected"),
             (&[known], 401, "not-signed-in"),
