@@ -2,9 +2,11 @@
 """A second verifier of provost journals: plain Python 3, and nothing of provost in it.
 
     python3 verify.py journal.db [heads.jsonl ed25519:PUBLIC…] [--people policies/entities.json]
+        [--voucher ed25519:SERVER…]
 
 Rebuilds both chains, all payload digests and all evidence, and holds the journal against signed
-heads; with the people of a workspace that requires signatures, what they said against their keys.
+heads; with the people of a workspace that requires signatures, what they said against their keys;
+with the servers of one that requires a login, against their vouchers for it.
 Who may answer, settle, amend, stop and resume is for the policies to say that the journal keeps;
 this looks that they are there and does not read them: `provost audit verify` does.
 Exit 0 if it holds, 1 with the first place that does not fit, 2 if nobody could look. The form is
@@ -26,7 +28,10 @@ class Fault(Exception):
 
 
 class Unsigned(Fault):
-    pass
+    """What lacks a credential: 2 for a signature, 1 for a voucher."""
+    def __init__(self, fault, level):
+        super().__init__(fault)
+        self.level = level
 
 
 def need(holds, fault):
@@ -202,22 +207,42 @@ def statement(kind, event):
     return by, {**said, "kind": verbs.get(kind, "amend")}
 
 
-def stands(store, run, seen, last, kind, event, people):
-    """Whether the statement behind an event counts: signed by whom it names, who may, and once."""
+def credential(envelope, record, level, person, vouchers):
+    """Whether a statement has the credential of a level: signed by its speaker, or where a login is
+    enough vouched for by a server, over the statement and how it came."""
+    by, signature = envelope["by"], record.get("signature")
+    word = record.get("vouched") if signature is None and level == 1 else None
+    if signature is None and word is None:
+        lacks = "is not signed" if level == 2 else "has no voucher and is not signed"
+        raise Unsigned(f"the statement of {by} {lacks}", level)
+    if signature is None:
+        key, signature = word["key"], word["signature"]
+        need(key in vouchers, f"the voucher of {by} is of another server")
+        need("via" in record, f"the voucher of {by} names no login")
+        form, tag = canonical({**envelope, "via": record["via"]}), b"provost/vouch/v1\0"
+    else:
+        key, form, tag = record["key"], canonical(envelope), b"provost/statement/v1\0"
+        need(key in [person.get("key"), *person.get("former_keys", ())], f"{by} has another key")
+    raw = base64.b64decode(key.removeprefix("ed25519:"))
+    need(signed(raw, tag + form, base64.b64decode(signature)),
+         f"the signature of {by} does not match its content")
+
+
+def stands(store, run, seen, last, kind, event, people, vouchers):
+    """Whether the statement behind an event counts: with the credential that the run and the
+    workspace require, of whom it names, who may, and once."""
     by, said = statement(kind, event)
     if not said:
         return
-    record = event.get("said") or {}
-    if "signature" not in record:
-        raise Unsigned(f"the statement of {by} is not signed")
-    key, person = record["key"], people.get(by) or {}
-    need(key in [person.get("key"), *person.get("former_keys", ())], f"{by} has another key")
+    record, person, least = event.get("said") or {}, people.get(by) or {}, 1 if vouchers else 2
+    levels = [level for level in (seen["level"], max(seen["level"], least)) if level]
+    if "nonce" not in record:
+        raise Unsigned(f"the statement of {by} has no credential", min(levels))
     envelope = {**said, "by": by, "schema": "provost/statement/v1", "store": store, "run": run,
                 "revision": record["revision"], "nonce": record["nonce"],
                 "said_at": record["at"], "expires_at": record["expires_at"]}
-    form, raw = canonical(envelope), base64.b64decode(key.removeprefix("ed25519:"))
-    need(signed(raw, b"provost/statement/v1\0" + form, base64.b64decode(record["signature"])),
-         f"the signature of {by} does not match its content")
+    for level in levels:
+        credential(envelope, record, level, person, vouchers)
     need(record["nonce"] not in seen["nonces"] or kind == "PlanAmended" and last == "GoalAmended",
          "it was recorded before")
     need(seen["at"] < record["expires_at"] + 300_000, "it had lapsed")
@@ -258,26 +283,26 @@ def take_in(seen, kind, event):
     seen["ended"] = kind == "RunEnded" or seen["ended"] and kind != "UndoRequested"
 
 
-def people_said(db, store, people):
-    """Judges every statement that has to be signed; those of runs that ended before were not."""
-    runs, bare, signing = {}, {}, False
+def people_said(db, store, people, vouchers):
+    """Judges every statement that needs a credential; those of runs that ended before need none."""
+    runs, bare, reached = {}, {}, 0
     for run, seq, at, kind, payload in db.execute(
             "SELECT r.id, seq, at_ms, kind, payload FROM events e JOIN runs r ON r.n = e.run"
             " ORDER BY e.n"):
         event = json.loads(payload)
         if kind == "RunCreated":
-            signing = signing or event.get("signed", False)
+            level = 2 if event.get("signed") else 1 if event.get("vouched") else 0
+            reached = max(reached, level)
             runs[run] = {"nonces": set(), "asked": {}, "solo": event["solo"], "over": False,
-                         "ended": False,
-                         "before": not signing, "last": kind}
+                         "ended": False, "level": level, "reached": reached, "last": kind}
         if run not in runs:
             continue
         seen, runs[run]["at"] = runs[run], at
         try:
-            stands(store, run, seen, seen["last"], kind, event, people)
+            stands(store, run, seen, seen["last"], kind, event, people, vouchers)
         except Fault as why:
             fault = Fault(f"event {seq} of run {run} is not valid: {why}")
-            if not seen["before"] or not isinstance(why, Unsigned):
+            if not isinstance(why, Unsigned) or seen["reached"] >= why.level:
                 raise fault from None
             bare.setdefault(run, fault)
         take_in(seen, kind, event)
@@ -393,7 +418,11 @@ def witnesses(path, known, store, links):
 
 
 def main(path, *rest):
-    rest, people = list(rest), None
+    rest, people, vouchers = list(rest), None, []
+    while "--voucher" in rest:
+        at = rest.index("--voucher")
+        vouchers.append(rest[at + 1])
+        del rest[at:at + 2]
     if "--people" in rest:
         at = rest.index("--people")
         people = json.load(open(rest[at + 1], encoding="utf-8"))["users"]
@@ -402,7 +431,7 @@ def main(path, *rest):
     db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
     db.execute("BEGIN")
     store, links, said = journal(db)
-    said += people_said(db, store, people) if people is not None else ", no statements looked at"
+    said += people_said(db, store, people, vouchers) if people is not None else ", no statements looked at"
     print(f"holds: store {store}, {said}{witnesses(heads, known, store, links) if heads else ''}")
 
 

@@ -136,12 +136,7 @@ impl Audit {
     /// [`AuditError::Key`] or [`AuditError::Passphrase`].
     pub fn open(root: &Path, settings: &AuditSettings) -> Result<Self, AuditError> {
         let key = match (&settings.key, &settings.passphrase) {
-            (Some(path), Some(passphrase)) => {
-                let path = root.join(path);
-                let passphrase = passphrase.resolve(root)?;
-                let key = key_file(&path)?.open(passphrase.expose());
-                Some(key.map_err(|error| AuditError::key(&path, error))?)
-            }
+            (Some(path), Some(passphrase)) => Some(sealed_key(root, path, passphrase)?),
             _ => None,
         };
         let mut known = settings.public.clone();
@@ -275,6 +270,18 @@ fn durable_standing(store: &Store) -> Result<ChainTip, AuditError> {
         store.barrier().wait()?;
     }
     Ok(standing)
+}
+
+/// A key below `root`, opened with its passphrase.
+pub(crate) fn sealed_key(
+    root: &Path,
+    path: &Path,
+    passphrase: &SecretName,
+) -> Result<PrivateKey, AuditError> {
+    let path = root.join(path);
+    let passphrase = passphrase.resolve(root)?;
+    let key = key_file(&path)?.open(passphrase.expose());
+    key.map_err(|error| AuditError::key(&path, error))
 }
 
 fn key_file(path: &Path) -> Result<KeyFile, AuditError> {

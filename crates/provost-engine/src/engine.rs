@@ -16,6 +16,8 @@ use provost_run::machine::{Rules, Run};
 use provost_run::state::State;
 use provost_tools::{OpenError, Rehearsal, ToolConfig, Toolbox, Trouble};
 
+use tokio::sync::Notify;
+
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
 use crate::history;
@@ -26,6 +28,7 @@ use crate::session::{DriveError, Session, SessionResources, Watcher};
 use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
+use provost_run::statement::Credential;
 
 mod schedules;
 mod take_up;
@@ -43,6 +46,7 @@ pub struct Engine {
     audit: Option<Audit>,
     inbox: Arc<Inbox>,
     commands: Option<Arc<CommandOf>>,
+    nudged: Notify,
 }
 
 /// What a run is to be.
@@ -260,7 +264,19 @@ impl Engine {
             audit: None,
             inbox: Arc::new(inbox),
             commands: None,
+            nudged: Notify::new(),
         })
+    }
+
+    /// Says to who works on the runs of this engine that there is something to look at: what this
+    /// process itself wrote. What another one writes is found by looking.
+    pub fn nudge(&self) {
+        self.nudged.notify_one();
+    }
+
+    /// Comes after a nudge, once for all since the last.
+    pub(crate) async fn nudged(&self) {
+        self.nudged.notified().await;
     }
 
     /// Signs where the journal stands, if the workspace says so; for the end of whatever drove
@@ -363,7 +379,8 @@ impl Engine {
             limits: self.workspace.limits().clone(),
             ask: new.ask,
             solo: self.workspace.is_solo(),
-            signed: self.workspace.requires_signatures(),
+            signed: self.workspace.required().least == Credential::Signature,
+            vouched: self.workspace.required().least == Credential::Login,
             rights: None,
             provost: Some(env!("CARGO_PKG_VERSION").to_owned()),
         };
@@ -524,11 +541,14 @@ impl Engine {
 /// # Errors
 /// [`EngineError::Tools`] if the workspace itself cannot be reached.
 pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
-    let private = workspace.audit().map(AuditSettings::files);
+    let mut private = workspace
+        .audit()
+        .map_or_else(Vec::new, AuditSettings::files);
+    private.extend(workspace.server().private_files());
     Toolbox::open_with_private(
         workspace.root(),
         workspace.tools().to_vec(),
-        &private.unwrap_or_default(),
+        &private,
         &workspace.own_secrets(),
     )
     .map_err(no_tools)

@@ -32,6 +32,8 @@ pub enum Signed {
     Statement,
     /// A head of the chain of commits.
     Head,
+    /// The word of a server that who made a statement had signed in.
+    Voucher,
 }
 
 impl Signed {
@@ -39,6 +41,7 @@ impl Signed {
         match self {
             Self::Statement => "provost/statement/v1",
             Self::Head => "provost/head/v1",
+            Self::Voucher => "provost/vouch/v1",
         }
     }
 

@@ -20,6 +20,7 @@ use crate::engine::{EngineError, NewRun};
 use crate::owner::random_name;
 use crate::session::DriveError;
 use crate::workspace::Workspace;
+use provost_run::statement::Credential;
 
 mod checked_file;
 mod playbook;
@@ -100,7 +101,8 @@ async fn ask(
         limits: workspace.limits().clone(),
         ask: new.ask,
         solo: workspace.is_solo(),
-        signed: workspace.requires_signatures(),
+        signed: workspace.required().least == Credential::Signature,
+        vouched: workspace.required().least == Credential::Login,
         rights: None,
         provost: None,
     };

@@ -33,6 +33,7 @@ use crate::stats;
 use crate::store::{Append, Backend, CountedRun, Driving, NewEvent, Payload, StoreError};
 use crate::summary::{self, NamedTools};
 use crate::workspace::{PlannerError, Workspace};
+use provost_run::statement::Credential;
 
 mod checkpoint;
 mod statements;
@@ -211,7 +212,7 @@ impl Session {
     ///
     /// # Errors
     /// [`DriveError::Step`] if the run does not take it; [`DriveError::Store`] if it is not kept;
-    /// [`DriveError::Statement`] for what a person says where that must be signed: see
+    /// [`DriveError::Statement`] for what a person says where that needs a credential: see
     /// [`Session::hear`].
     pub async fn give(
         &mut self,
@@ -224,10 +225,10 @@ impl Session {
             record,
         } = &input
             // Why the second: a record that nobody verified would pass for one that was.
-            && (self.inbox.requires_signature(statement) || record.is_some())
+            && let required = self.inbox.required(statement, self.state())
+            && (required != Credential::Nothing || record.is_some())
         {
-            let by = by.id.clone();
-            return Err(StatementError::Unsigned { by }.into());
+            return Err(StatementError::lacks(required, &by.id).into());
         }
         self.take_in(input, watcher).await
     }

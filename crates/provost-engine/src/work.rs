@@ -209,6 +209,7 @@ pub async fn work_on(
                 worker.begun(&begun, next);
             }
             _ = looks.tick() => {}
+            () = engine.nudged() => worker.looked = None,
             Ok(()) = halt.changed() => {}
         }
     }

@@ -23,6 +23,7 @@ use provost_wire::{Redactor, SecretName};
 
 use crate::audit::AuditSettings;
 use crate::notify::NotifyTarget;
+use crate::people::RequiredCredential;
 use crate::schedule::Schedule;
 use crate::telemetry::TelemetrySettings;
 use config::Damage;
@@ -56,7 +57,7 @@ pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
 pub use provost_wire::model::ModelConfig;
 pub use scaffold::{Example, ScaffoldError, scaffold};
-pub use server::{OidcSettings, ServerSettings};
+pub use server::{OidcSettings, ServerSettings, TlsSettings, VoucherSettings};
 pub use servers::{
     ServerAnswers, ServerDrift, ServerError, append_to_config, list_servers, list_servers_of,
     server_drift,
@@ -91,7 +92,7 @@ pub struct Workspace {
     schedules: Vec<Schedule>,
     server: ServerSettings,
     proxy: Option<Arc<Proxy>>,
-    signed: bool,
+    required: RequiredCredential,
     playbooks: Router,
     models: BTreeMap<String, ModelConfig>,
     planner: Option<PlannerConfig>,
@@ -253,7 +254,7 @@ impl Workspace {
             schedules: config.schedules,
             server: config.server,
             proxy: config.proxy,
-            signed: config.signed,
+            required: config.required,
             playbooks: Router::new(playbooks),
             models: config.models,
             planner: config.planner,
@@ -384,10 +385,10 @@ impl Workspace {
         self.proxy.as_deref()
     }
 
-    /// Whether what a person says counts only with their signature.
+    /// What a statement of a person needs to count.
     #[must_use]
-    pub fn requires_signatures(&self) -> bool {
-        self.signed
+    pub fn required(&self) -> &RequiredCredential {
+        &self.required
     }
 
     /// The playbooks.
@@ -410,11 +411,13 @@ impl Workspace {
         &self.models
     }
 
-    /// The secrets of planners, of the login and of who is sent traces: no tool may reach them, and
+    /// The secrets of planners, of the server and of who is sent traces: no tool may reach them, and
     /// no record holds them.
     pub(crate) fn own_secrets(&self) -> Vec<SecretName> {
         let mut secrets = planners::secrets(self);
         secrets.extend(self.server.login.iter().map(|login| login.secret.clone()));
+        let voucher = self.server.voucher.iter();
+        secrets.extend(voucher.map(|voucher| voucher.passphrase.clone()));
         let headers = self.telemetry.iter().flat_map(|to| &to.headers);
         secrets.extend(headers.map(|(_, secret)| secret.clone()));
         secrets

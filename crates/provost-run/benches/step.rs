@@ -86,6 +86,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
         ask: AskMode::Step,
         solo: false,
         signed: false,
+        vouched: false,
         rights: None,
         provost: None,
     };

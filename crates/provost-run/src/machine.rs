@@ -81,6 +81,7 @@ use crate::card::{Card, Question};
 use crate::event::{Event, RunCreated, RunEnded};
 use crate::outcome::Reply;
 use crate::state::{FoldError, State};
+use crate::statement::Credential;
 use crate::statement::{Statement, StatementRecord};
 use crate::turn::{AskAgain, DispatchGate, Turn};
 use crate::view;
@@ -286,8 +287,9 @@ impl Run {
         said: &Admission,
     ) -> Result<(Self, Output), StepError> {
         let goal = created.goal.clone();
+        let needs = created.required() != Credential::Nothing;
         let created = RunCreated {
-            rights: created.signed.then(|| rules.policy.rights().digest()),
+            rights: needs.then(|| rules.policy.rights().digest()),
             ..created
         };
         let first = Event::RunCreated(created);

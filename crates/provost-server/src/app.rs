@@ -10,6 +10,7 @@ use provost_engine::engine::Engine;
 use provost_engine::proposal::CheckedFile;
 use provost_engine::run::card::Card;
 use provost_engine::run::state::State;
+use provost_engine::workspace::Workspace;
 use provost_plan::digest::Digest;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -20,8 +21,10 @@ use crate::door::oidc::provider::LoginProvider;
 use crate::door::rates::MinuteRate;
 use crate::drive::Beginner;
 use crate::feed::Feed;
+use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
-use crate::view::Desk;
+use crate::view::{Desk, SeenRun};
+use provost_engine::keys::PrivateKey;
 
 /// How the terminal draws a card: nobody approves what a second renderer made of it.
 pub type CardText = dyn Fn(&Digest, &Card) -> String + Send + Sync;
@@ -30,8 +33,9 @@ pub type RunJson = dyn Fn(&State) -> Value + Send + Sync;
 /// How the terminal tells of a checked plan as data.
 pub type FindingsJson = dyn Fn(&CheckedFile) -> Value + Send + Sync;
 
-/// How the terminal tells of what changed between two revisions of a run's plan, as data.
-pub type DiffJson = dyn Fn(&Engine, &str, [u32; 2]) -> Result<Value, String> + Send + Sync;
+/// How the terminal tells of what changed between two revisions of the plan of a run, as data: the
+/// run as it was read, once.
+pub type DiffJson = dyn Fn(&Workspace, &SeenRun, [u32; 2]) -> Result<Value, String> + Send + Sync;
 
 /// What the front end lends, so that each view has one owner.
 pub struct Lent {
@@ -40,7 +44,7 @@ pub struct Lent {
     /// A run, as `show --json` has it.
     pub run: Box<RunJson>,
     /// The findings in a plan, as `check --json` has them.
-    pub findings: Box<FindingsJson>,
+    pub findings: Arc<FindingsJson>,
     /// What changed between two revisions, as `diff --json` has it.
     pub diff: Box<DiffJson>,
 }
@@ -53,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) database: Database,
     /// With whom people sign in, if with anybody.
     pub(crate) provider: Option<LoginProvider>,
+    /// The key with which this server vouches for who signed in.
+    pub(crate) voucher: Option<PrivateKey>,
     /// Tries to sign in, by address.
     pub(crate) logins: MinuteRate<IpAddr>,
     /// Statements, by session or token.
@@ -61,6 +67,8 @@ pub(crate) struct Shared {
     pub(crate) beginnings: MinuteRate<String>,
     pub(crate) lent: Lent,
     pub(crate) beginner: Beginner,
+    /// What is spoken to at `/mcp`.
+    pub(crate) mcp: Endpoint,
     pub(crate) feed: Feed,
     /// Turns true when the process is told to end.
     pub(crate) halt: watch::Receiver<bool>,

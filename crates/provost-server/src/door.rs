@@ -21,28 +21,32 @@ use crate::limits::{SESSION_IDLE, SESSION_LASTS};
 use crate::problem::{Problem, ProblemKind};
 use crate::serve::Peer;
 
+use host::HostNames;
+use token::GivenLogin;
+
 mod cross_site;
 pub mod database;
 mod headers;
-mod host;
+pub(crate) mod host;
 pub(crate) mod link;
 pub(crate) mod oidc;
 pub(crate) mod rates;
 mod secret;
 pub(crate) mod session;
-mod token;
+pub(crate) mod token;
 
 /// Under which names the server is reached, and how strictly.
 #[derive(Clone, Debug)]
 pub(crate) struct Door {
-    /// `Host` as requests name it, in small letters.
-    hosts: Vec<String>,
+    hosts: HostNames,
     /// Whether people reach it by https.
     secure: bool,
     /// Whether one person works here.
     solo: bool,
     /// The proxies whose word on the address of a client is taken.
     proxies: Vec<IpAddr>,
+    /// The one token there is, where it was given with the command.
+    given: Option<GivenLogin>,
     /// How long a session lasts.
     lasts: Duration,
     /// How long a session lasts without a request.
@@ -159,9 +163,25 @@ pub(crate) async fn require(request: Request, next: Next) -> Response {
     problem.into_response()
 }
 
+/// Refuses who did not come with a token, and then what a page of any site sends: a page has no
+/// business where only programs speak, even if it got hold of a token.
+pub(crate) async fn require_token(request: Request, next: Next) -> Response {
+    let viewer = request.extensions().get::<Viewer>();
+    let refused = request.extensions().get::<RefusedLogin>();
+    let by_token = viewer.is_some_and(|viewer| matches!(viewer.login, Login::Token { .. }));
+    let problem = if !by_token {
+        refused.map_or_else(nobody, |refused| refused.0.clone())
+    } else if request.headers().contains_key(header::ORIGIN) {
+        Problem::new(ProblemKind::CrossSite, "the request comes from a page")
+    } else {
+        return next.run(request).await;
+    };
+    problem.into_response()
+}
+
 /// What stands before every route.
 pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Next) -> Response {
-    let is_page = crate::routes::is_page(request.uri().path());
+    let is_page = app.door.given.is_none() && crate::routes::is_page(request.uri().path());
     let response = match enter(&app, &mut request) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
@@ -216,17 +236,19 @@ struct RefusedLogin(Problem);
 /// Who the request is from, if it says so; what it says wrongly is refused.
 fn authenticate(app: &App, headers: &HeaderMap) -> Result<Option<Viewer>, Problem> {
     let cookie = session::cookie_of(headers, app.door.secure);
-    let bearer = headers.get(header::AUTHORIZATION);
+    let bearer = token::sent(headers);
     if cookie.is_some() && bearer.is_some() {
         let detail = "the request has a cookie and a token";
         return Err(Problem::new(ProblemKind::TwoLogins, detail));
     }
     let viewer = match (cookie, bearer) {
-        (_, Some(bearer)) => Some(token::viewer(app, bearer)?),
+        (_, Some(bearer)) => Some(token::viewer(app, bearer?)?),
+        (Some(_), None) if app.door.given.is_some() => None,
         (Some(cookie), None) => session::viewer(app, &cookie)?,
         (None, None) => None,
     };
-    if let Some(viewer) = &viewer {
+    // Why not for the given one: whoever may start a server may hand out its token.
+    if let Some(viewer) = viewer.as_ref().filter(|_| app.door.given.is_none()) {
         app.door.refuse_unlisted(app, &viewer.principal.id)?;
     }
     Ok(viewer)
@@ -253,15 +275,35 @@ impl Shared {
 }
 
 impl Door {
+    /// The door of a workspace, for its people.
     pub(crate) fn new(hosts: Vec<String>, secure: bool, workspace: &Workspace) -> Self {
+        let hosts = HostNames {
+            names: hosts,
+            any_port: false,
+        };
         let settings = workspace.server();
         Self {
             hosts,
             secure,
             solo: workspace.is_solo(),
             proxies: settings.proxies.clone(),
+            given: None,
             lasts: settings.session_lasts.unwrap_or(SESSION_LASTS),
             idle: settings.session_idle.unwrap_or(SESSION_IDLE),
+        }
+    }
+
+    /// A door for the agent of a given token, and for nobody else.
+    pub(crate) fn for_agent(names: Vec<String>, given: GivenLogin, workspace: &Workspace) -> Self {
+        Self {
+            hosts: HostNames {
+                names,
+                any_port: true,
+            },
+            // Why not: the token is a secret of its own, and no cookie is looked at.
+            solo: false,
+            given: Some(given),
+            ..Self::new(Vec::new(), false, workspace)
         }
     }
 

@@ -18,6 +18,7 @@
 //! - [`graph`], [`plot`], [`markup`]: what is drawn in a page, and text on its way into one
 //! - `door`: host, cross-site, sessions, links, tokens: who a request is from
 //! - `feed`: the event stream
+//! - [`mcp`]: planning for somebody else's agent, on stdin and behind the door
 //! - `statements`, `drive`: the ways in: what people say, and what is begun
 //! - [`view`]: the one way out: runs, waits, cards, as pages and programs need them
 //! - [`problem`], `limits`: refusals and bounds
@@ -31,6 +32,7 @@ mod feed;
 pub mod graph;
 mod limits;
 pub mod markup;
+pub mod mcp;
 mod page;
 pub mod plot;
 pub mod problem;
@@ -39,7 +41,9 @@ pub mod serve;
 mod statements;
 pub mod view;
 
-pub use app::Lent;
+pub use app::{FindingsJson, Lent};
 pub use door::database::{Database, DatabaseError, StoredSession, StoredToken};
+pub use door::token::{GivenToken, WeakToken};
+pub use drive::ClientRuns;
 pub use routes::{ListedRoute, listed};
-pub use serve::{ServeError, ServeOptions, Server};
+pub use serve::{Offer, ServeError, ServeOptions, Server};

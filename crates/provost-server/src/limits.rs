@@ -6,8 +6,18 @@ use std::time::Duration;
 pub const BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long the head of a request may take, and a connection may say nothing.
 pub const HEAD_TIME: Duration = Duration::from_secs(15);
+/// How long the body of a request may take that is read whole.
+pub const BODY_TIME: Duration = Duration::from_secs(30);
 /// Most connections at once.
 pub const CONNECTIONS_MAX: usize = 256;
+/// Most connections without a request; with more, the one that was silent longest is closed.
+pub const SILENT_MAX: usize = 128;
+/// Most requests of MCP clients that are answered at once.
+pub const MCP_REQUESTS_MAX: usize = 64;
+/// Most MCP clients that are remembered at once; with more, one that is not in use is forgotten.
+pub const MCP_SESSIONS_MAX: usize = 64;
+/// Fewest characters of a token that is given: whoever is on this machine may try them.
+pub const TOKEN_CHARS_MIN: usize = 16;
 /// How long nothing is taken after the system could not give a connection.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long requests may take to end once the process is told to end.

@@ -91,6 +91,23 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// JSON in which what is hidden is spelled out as JSON spells it: whoever reads it back reads the
+/// same, and whoever looks at it sees all. Nothing is cut.
+#[must_use]
+pub fn spelled(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if c == '\n' || !is_hidden(c) {
+            out.push(c);
+            continue;
+        }
+        for unit in c.encode_utf16(&mut [0; 2]) {
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
+}
+
 /// Whether a character is not seen, or moves what is seen: controls, marks of direction, joiners,
 /// tags and the like.
 fn is_hidden(c: char) -> bool {
@@ -133,6 +150,10 @@ mod tests {
             "&lt;b a=&#39;&quot;&#39;&gt;&amp;\\u{202e}\\u{1b}[31m\\u{0}\\u{200b}"
         );
         assert_eq!(visible("a\nb\r\u{2066}<"), "a\nb\\u{d}\\u{2066}<");
+        let json = "{\n\"a\": \"\u{202e}\u{e0041}ä\"}";
+        assert_eq!(spelled(json), "{\n\"a\": \"\\u202e\\udb40\\udc41ä\"}");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).ok();
+        assert!(read(json).is_some() && read(&spelled(json)) == read(json));
         // The control: what is harmless stays as it is.
         assert_eq!(escape("naïve 東京 x=1"), "naïve 東京 x=1");
     }

@@ -17,6 +17,7 @@ use crate::markup::{Seen, seen};
 use crate::problem::{Problem, ProblemKind};
 use crate::routes::{Route, posts, reads};
 
+mod amend;
 mod card;
 mod form;
 mod head;
@@ -42,6 +43,8 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/runs/new", new::show),
         reads("/runs/{run}", run::show),
         posts("/runs/{run}/statements", say::post),
+        reads("/runs/{run}/amend", amend::show),
+        posts("/runs/{run}/amend", amend::post),
         reads("/runs/{run}/steps/{step}", step::show),
         reads("/runs/{run}/cards/{digest}", card::show),
         reads("/runs/{run}/plan", plan::in_force),

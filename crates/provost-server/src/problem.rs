@@ -65,10 +65,14 @@ kinds! {
     NotAllowed "not-allowed" 403 "this person may not do that";
     /// It must be signed.
     Unsigned "unsigned" 403 "the statement is not signed as it must be";
+    /// Nobody vouches for the login of who says it.
+    Vouch "vouch" 403 "no server vouches for the login of who says this";
     /// It is secret.
     Secret "secret" 403 "the value is secret";
     /// It is not there, or not for them.
     NotFound "not-found" 404 "there is no such thing";
+    /// It did not come in time.
+    TooSlow "too-slow" 408 "the request did not come in time";
     /// The method is not one of the route's.
     Method "method" 405 "the route does not know this method";
     /// An unfinished run has the goal.
@@ -207,6 +211,12 @@ impl IntoResponse for Problem {
             let headers = response.headers_mut();
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
+        if self.kind == ProblemKind::NotSignedIn {
+            let scheme = HeaderValue::from_static("Bearer");
+            response
+                .headers_mut()
+                .insert(header::WWW_AUTHENTICATE, scheme);
+        }
         // Why kept: a page says the same words in its own form.
         response.extensions_mut().insert(self);
         response
@@ -238,6 +248,9 @@ impl From<StatementError> for Problem {
             StatementError::OtherRevision { .. } => ProblemKind::OtherRevision,
             StatementError::Lapsed { .. } => ProblemKind::Lapsed,
             StatementError::Early { .. } | StatementError::TooLong { .. } => ProblemKind::Unfit,
+            StatementError::Unvouched { .. } | StatementError::ForgedVoucher { .. } => {
+                ProblemKind::Vouch
+            }
             StatementError::Unsigned { .. }
             | StatementError::NoKey { .. }
             | StatementError::OtherKey { .. }

@@ -6,12 +6,12 @@
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{MethodRouter, delete, get, post};
+use axum::routing::{MethodRouter, any, delete, get, post};
 
 use crate::app::App;
 use crate::limits::BODY_BYTES_MAX;
 use crate::problem::Problem;
-use crate::{api, assets, door, page};
+use crate::{api, assets, door, mcp, page};
 
 /// Who may ask a route at all; what they may do there is judged behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ enum Access {
     Open,
     /// Who has a session or a token.
     SignedIn,
+    /// Who has a token; no page of any site.
+    Program,
 }
 
 /// A route.
@@ -66,7 +68,10 @@ pub struct ListedRoute {
 /// Every route for programs, for whoever writes or checks a client.
 #[must_use]
 pub fn listed() -> Vec<ListedRoute> {
-    let of_programs = table().into_iter().filter(|route| !is_page(route.path));
+    // Why without MCP: that describes itself to its clients, in its own way.
+    let of_programs = table()
+        .into_iter()
+        .filter(|route| !is_page(route.path) && route.access != Access::Program);
     let listed = of_programs.map(|route| ListedRoute {
         method: route.method,
         path: route.path,
@@ -94,7 +99,18 @@ fn doors() -> Vec<Route> {
         open("GET", "/login/oidc", get(door::oidc::begin)),
         open("GET", door::oidc::BACK, get(door::oidc::back)),
         signed_in("POST", "/logout", post(door::link::sign_out)),
+        planning(),
     ]
+}
+
+/// Where MCP clients plan.
+fn planning() -> Route {
+    Route {
+        method: "POST",
+        path: mcp::PATH,
+        access: Access::Program,
+        handler: any(mcp::answer),
+    }
 }
 
 /// A route that answers `GET`, for who is signed in.
@@ -126,23 +142,47 @@ where
 
 /// Whether a path is a page for people, and no resource for programs.
 pub(crate) fn is_page(path: &str) -> bool {
-    let of_programs = ["/v1/", "/healthz", "/readyz", "/openapi.json", "/metrics"];
+    let of_programs = [
+        "/v1/",
+        "/healthz",
+        "/readyz",
+        "/openapi.json",
+        "/metrics",
+        mcp::PATH,
+    ];
     !of_programs.iter().any(|prefix| path.starts_with(prefix))
 }
 
 /// The router over the table.
 pub(crate) fn router(app: App) -> Router {
-    let mut router = Router::new();
-    for route in table() {
-        let handler = match route.access {
-            Access::Open => route.handler.route_layer(from_fn(door::same_site)),
-            // Why here: who is not signed in is told so before a body is read.
-            Access::SignedIn => route.handler.route_layer(from_fn(door::require)),
-        };
-        router = router.route(route.path, handler);
-    }
+    let router = table().into_iter().fold(Router::new(), with);
+    guarded(router.fallback(nothing), app)
+}
+
+/// The router where planning is offered and nothing else: who has no token is told nothing more.
+pub(crate) fn planning_router(app: App) -> Router {
+    let router = with(Router::new(), planning()).fallback(nothing);
+    guarded(router.layer(from_fn(door::require_token)), app)
+}
+
+async fn nothing() -> Problem {
+    Problem::not_found("page or resource")
+}
+
+fn with(router: Router<App>, route: Route) -> Router<App> {
+    let handler = match route.access {
+        Access::Open => route.handler.route_layer(from_fn(door::same_site)),
+        // Why here: who is not signed in is told so before a body is read.
+        Access::SignedIn => route.handler.route_layer(from_fn(door::require)),
+        // Why all of it: the methods are MCP's to know.
+        Access::Program => route.handler.layer(from_fn(door::require_token)),
+    };
+    router.route(route.path, handler)
+}
+
+/// The door stands before every route, and before those that are not there.
+fn guarded(router: Router<App>, app: App) -> Router {
     router
-        .fallback(|| async { Problem::not_found("page or resource") })
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(from_fn_with_state(app.clone(), door::guard))
         .with_state(app)

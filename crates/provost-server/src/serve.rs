@@ -4,44 +4,83 @@
 //! INVARIANT: nothing is listened at that other machines reach unless somebody said under which
 //! name, and a solo workspace is served to this machine alone.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::Router;
+use axum::body::Body;
+use http_body_util::BodyExt as _;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use provost_engine::engine::Engine;
+use provost_engine::clock::now_ms;
+use provost_engine::engine::{Engine, EngineError};
+use provost_engine::run::event::PlannerChoice;
 use provost_engine::store::StoreError;
 use provost_engine::work::{Listener, WorkOptions};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 use crate::app::{App, Lent, Shared};
 use crate::door::database::{Database, DatabaseError};
 use crate::door::oidc;
 use crate::door::oidc::provider::LoginProvider;
 use crate::door::rates::MinuteRate;
+use crate::door::token::{GivenLogin, GivenToken};
 use crate::door::{Door, after};
-use crate::drive::{self, RunBeginning};
+use crate::drive::{self, ClientRuns, RunBeginning};
 use crate::feed::{self, Feed};
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
-    RUNS_PER_MINUTE_MAX, STATEMENTS_PER_MINUTE_MAX,
+    RUNS_PER_MINUTE_MAX, SILENT_MAX, STATEMENTS_PER_MINUTE_MAX,
 };
+use crate::mcp::{self, BrokenToolList};
 use crate::routes;
 use crate::view::Desk;
+use provost_engine::keys::PrivateKey;
+use provost_engine::people::Credential;
+
+mod idle;
+mod tls;
+
+use idle::{IdleConnection, IdleConnections};
 
 /// Where the address that a running server is reached at stands in its database.
 pub const ADDRESS_KEY: &str = "address";
+
+/// The names of this machine, for itself.
+const LOOPBACK: [&str; 3] = ["127.0.0.1", "localhost", "[::1]"];
 
 /// The address that a connection comes from.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer(pub IpAddr);
 
+/// What is served, and to whom.
+#[derive(Clone, Debug)]
+pub enum Offer {
+    /// The workspace, to its people and their programs.
+    Workspace,
+    /// Planning at `/mcp` and nothing else, to an agent of who started the process.
+    Planning {
+        /// What clients send.
+        token: GivenToken,
+        /// Names that they may use, beside those of this machine.
+        hosts: Vec<String>,
+    },
+}
+
 /// How a workspace is served.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
+    /// What is served, and to whom.
+    pub offer: Offer,
     /// Where is listened.
     pub listen: SocketAddr,
     /// The one address that people use, where it is not the one that is listened at.
@@ -73,6 +112,15 @@ pub enum ServeError {
         /// Why not.
         reason: String,
     },
+    /// The certificate cannot be shown.
+    #[error("`tls` cannot be used: {0}")]
+    Tls(String),
+    /// Nothing that is said on a page would count.
+    #[error("`require = \"login\"` needs the key of this server: {0}")]
+    Voucher(String),
+    /// What is offered to MCP clients.
+    #[error(transparent)]
+    Tools(#[from] BrokenToolList),
     /// The database of the server.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -89,10 +137,17 @@ impl ServeError {
             Self::Solo(_) => {
                 Some("remove `policies/solo.cedar` and list the people in `policies/entities.json`")
             }
+            Self::Tls(_) => Some(
+                "`cert` names a certificate and `key` its key, both in PEM, and `url` is https",
+            ),
+            Self::Voucher(_) => Some(
+                "`[server.voucher]` names `key` and `passphrase`; `vouchers` of `[approvals]` has \
+                 the public key that `provost key new` printed",
+            ),
             Self::NoPeople => Some("list them, or add `policies/solo.cedar` to work alone"),
             Self::Open(_) => Some(
-                "listen at 127.0.0.1, behind a server that speaks TLS, and say with `url` under \
-                 which https address people reach it",
+                "name in `[server]` the https `url` under which people reach it, and `tls`, or in \
+                 `proxies` the server in front that speaks it; or listen at 127.0.0.1",
             ),
             Self::BadUrl(_) => Some("write `https://provost.example.com`, without a path"),
             _ => None,
@@ -106,7 +161,8 @@ pub struct Server {
     url: String,
     app: App,
     beginnings: mpsc::Receiver<RunBeginning>,
-    working: WorkOptions,
+    options: ServeOptions,
+    tls: Option<TlsAcceptor>,
 }
 
 impl Server {
@@ -121,51 +177,47 @@ impl Server {
         halt: watch::Receiver<bool>,
     ) -> Result<Self, ServeError> {
         let workspace = engine.workspace();
-        let solo = workspace.is_solo();
-        if solo && options.url.is_some() {
-            return Err(ServeError::Solo("it takes no `url`"));
-        }
-        if solo && !options.listen.ip().is_loopback() {
-            return Err(ServeError::Solo("it is listened at 127.0.0.1 or ::1"));
-        }
         let login = workspace.server().login.clone();
-        if solo && login.is_some() {
-            return Err(ServeError::Solo("it takes no `login`"));
+        if let Offer::Workspace = &options.offer {
+            refuse_unfit(&engine, &options)?;
         }
-        if !solo && workspace.people().names().next().is_none() {
-            return Err(ServeError::NoPeople);
-        }
-        if !options.listen.ip().is_loopback() && options.url.is_none() {
-            return Err(ServeError::Open(options.listen));
-        }
+        let voucher = voucher(&engine, &options)?;
+        let settings = workspace.server().tls.as_ref();
+        let settings = settings.filter(|_| matches!(options.offer, Offer::Workspace));
+        let tls = settings.map(|settings| tls::acceptor(workspace.root(), settings));
+        let tls = tls.transpose()?;
         let listener = listen(options.listen)?;
         let failed = |error: std::io::Error| ServeError::Listen {
             address: options.listen,
             reason: error.to_string(),
         };
         let address = listener.local_addr().map_err(failed)?;
-        let (url, hosts) = names(address, options.url)?;
         let database = Database::open(&workspace.store_dir())?;
-        database.set_meta(ADDRESS_KEY, &url)?;
-        if solo {
-            // Why: a solo workspace has the one session whose link is printed now.
-            database.end(None, None)?;
+        let (url, door) = door(&engine, address, &options)?;
+        if let Offer::Workspace = &options.offer {
+            database.set_meta(ADDRESS_KEY, &url)?;
+            if workspace.is_solo() {
+                // Why: a solo workspace has the one session whose link is printed now.
+                database.end(None, None)?;
+            }
         }
         let (beginner, beginnings) = drive::queue();
-        let door = Door::new(hosts, url.starts_with("https://"), workspace);
         let root = workspace.root().to_owned();
         let back = format!("{url}{}", oidc::BACK);
         let provider = login.map(|login| LoginProvider::new(login, back, root));
+        let mcp = mcp::behind_the_door(&engine, &beginner, &lent.findings, halt.clone())?;
         let shared = Shared {
             desk: Desk::open(&workspace.store_dir())?,
             door,
             database,
             provider,
+            voucher,
             logins: MinuteRate::new(LOGINS_PER_MINUTE_MAX, "tries to sign in from this address"),
             statements: MinuteRate::new(STATEMENTS_PER_MINUTE_MAX, "statements"),
             beginnings: MinuteRate::new(RUNS_PER_MINUTE_MAX, "runs begun"),
             lent,
             beginner,
+            mcp,
             feed: Feed::default(),
             halt,
             engine,
@@ -175,7 +227,8 @@ impl Server {
             url,
             app: App(Arc::new(shared)),
             beginnings,
-            working: options.working,
+            options,
+            tls,
         })
     }
 
@@ -193,22 +246,118 @@ impl Server {
         link(&self.app.database, &self.url, person)
     }
 
-    /// Answers requests and drives the runs of the workspace until the process is told to end.
+    /// Answers requests and drives the runs of the workspace, or those of clients where only
+    /// planning is offered, until the process is told to end.
     ///
     /// # Errors
-    /// [`StoreError`] if the journal fails.
-    pub async fn run(self, listener: &Listener<'_>) -> Result<(), StoreError> {
+    /// [`EngineError`] if the journal fails.
+    pub async fn run(self, listener: &Listener<'_>) -> Result<(), EngineError> {
         let halt = self.app.halt.clone();
         let engine = Arc::clone(&self.app.engine);
-        tokio::spawn(feed::tail(self.app.clone()));
-        let router = routes::router(self.app);
-        let answering = tokio::spawn(answer(self.listener, router, halt.clone()));
-        let driven = drive::drive(&engine, self.working, self.beginnings, halt, listener).await;
+        let router = match self.options.offer {
+            Offer::Workspace => {
+                tokio::spawn(feed::tail(self.app.clone()));
+                routes::router(self.app)
+            }
+            Offer::Planning { .. } => routes::planning_router(self.app),
+        };
+        let answering = tokio::spawn(answer((self.listener, self.tls), router, halt.clone()));
+        let driven = match self.options.offer {
+            Offer::Workspace => {
+                let working = self.options.working;
+                let driven = drive::drive(&engine, working, self.beginnings, halt, listener).await;
+                driven.map_err(EngineError::from)
+            }
+            Offer::Planning { .. } => {
+                let runs = ClientRuns::new(self.beginnings);
+                runs.drive(&engine, halt, listener).await
+            }
+        };
         if driven.is_ok() {
             // Why ignored: a request that panicked was answered by the end of its connection.
             let _ = tokio::time::timeout(DRAIN_MAX, answering).await;
         }
         driven
+    }
+}
+
+/// Refuses to serve a workspace where nobody could come in, or the wrong people.
+fn refuse_unfit(engine: &Engine, options: &ServeOptions) -> Result<(), ServeError> {
+    let workspace = engine.workspace();
+    let solo = workspace.is_solo();
+    if solo && options.url.is_some() {
+        return Err(ServeError::Solo("it takes no `url`"));
+    }
+    if solo && !options.listen.ip().is_loopback() {
+        return Err(ServeError::Solo("it is listened at 127.0.0.1 or ::1"));
+    }
+    if solo && workspace.server().login.is_some() {
+        return Err(ServeError::Solo("it takes no `login`"));
+    }
+    if !solo && workspace.people().names().next().is_none() {
+        return Err(ServeError::NoPeople);
+    }
+    let settings = workspace.server();
+    // Why both: a name alone does not say that anybody speaks TLS under it.
+    let covered = settings.tls.is_some() || !settings.proxies.is_empty();
+    if !options.listen.ip().is_loopback() && (options.url.is_none() || !covered) {
+        return Err(ServeError::Open(options.listen));
+    }
+    Ok(())
+}
+
+/// The key with which this server vouches for logins; one that the workspace does not know would
+/// be of no use.
+fn voucher(engine: &Engine, options: &ServeOptions) -> Result<Option<PrivateKey>, ServeError> {
+    let workspace = engine.workspace();
+    let required = workspace.required();
+    let (Offer::Workspace, Some(settings)) = (&options.offer, &workspace.server().voucher) else {
+        if required.least == Credential::Login && matches!(options.offer, Offer::Workspace) {
+            return Err(ServeError::Voucher("none is named".to_owned()));
+        }
+        return Ok(None);
+    };
+    let key = settings.open(workspace.root());
+    let key = key.map_err(|error| ServeError::Voucher(error.to_string()))?;
+    if !required.vouchers.contains(&key.public()) {
+        let why = format!("`vouchers` does not list {}", key.public());
+        return Err(ServeError::Voucher(why));
+    }
+    Ok(Some(key))
+}
+
+/// The one door there is, and the address under which people come to it.
+fn door(
+    engine: &Engine,
+    address: SocketAddr,
+    options: &ServeOptions,
+) -> Result<(String, Door), ServeError> {
+    let workspace = engine.workspace();
+    match &options.offer {
+        Offer::Workspace => {
+            let speaks_tls = workspace.server().tls.is_some();
+            let (url, hosts) = names(address, options.url.clone(), speaks_tls)?;
+            let secure = url.starts_with("https://");
+            if speaks_tls && !secure {
+                return Err(ServeError::Tls(format!("`{url}` is not https")));
+            }
+            Ok((url, Door::new(hosts, secure, workspace)))
+        }
+        Offer::Planning { token, hosts } => {
+            let client = PlannerChoice::Client {
+                client: String::new(),
+                text: String::new(),
+            };
+            let given = GivenLogin {
+                token: token.clone(),
+                agent: workspace.principal(&client),
+                since_ms: now_ms(),
+            };
+            let hosts = hosts.iter().map(|name| name.to_ascii_lowercase());
+            let hosts = LOOPBACK.map(str::to_owned).into_iter().chain(hosts);
+            let door = Door::for_agent(hosts.collect(), given, workspace);
+            Ok((format!("http://{address}"), door))
+        }
     }
 }
 
@@ -232,20 +381,23 @@ fn listen(address: SocketAddr) -> Result<TcpListener, ServeError> {
 }
 
 /// The address that people use, and each `Host` that fits it.
-fn names(address: SocketAddr, url: Option<String>) -> Result<(String, Vec<String>), ServeError> {
+fn names(
+    address: SocketAddr,
+    url: Option<String>,
+    speaks_tls: bool,
+) -> Result<(String, Vec<String>), ServeError> {
     let Some(url) = url else {
         let port = address.port();
-        let hosts = ["127.0.0.1", "localhost", "[::1]"];
-        let hosts = hosts.map(|host| format!("{host}:{port}")).to_vec();
-        return Ok((format!("http://{address}"), hosts));
+        let hosts = LOOPBACK.map(|host| format!("{host}:{port}")).to_vec();
+        let scheme = if speaks_tls { "https" } else { "http" };
+        return Ok((format!("{scheme}://{address}"), hosts));
     };
     let text = url.trim_end_matches('/').to_ascii_lowercase();
     let bad = || ServeError::BadUrl(url.clone());
     let (scheme, host) = text.split_once("://").ok_or_else(bad)?;
     let named = !host.is_empty() && !host.contains(['/', '?', '#', '@']);
-    let loopback = ["127.0.0.1", "localhost", "[::1]"];
     let plain = |name: &str| host == name || host.starts_with(&format!("{name}:"));
-    let is_local = loopback.iter().any(|name| plain(name));
+    let is_local = LOOPBACK.iter().any(|name| plain(name));
     if !named || !(scheme == "https" || scheme == "http" && is_local) {
         return Err(bad());
     }
@@ -254,11 +406,16 @@ fn names(address: SocketAddr, url: Option<String>) -> Result<(String, Vec<String
 }
 
 /// Takes connections until the process is told to end, and lets those that are there end.
-async fn answer(listener: TcpListener, router: Router, mut halt: watch::Receiver<bool>) {
+async fn answer(
+    (listener, tls): (TcpListener, Option<TlsAcceptor>),
+    router: Router,
+    mut halt: watch::Receiver<bool>,
+) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
         return;
     };
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let silent = IdleConnections::new(SILENT_MAX);
     let mut open = tokio::task::JoinSet::new();
     while !*halt.borrow() {
         let Ok(place) = Arc::clone(&room).acquire_owned().await else {
@@ -269,9 +426,20 @@ async fn answer(listener: TcpListener, router: Router, mut halt: watch::Receiver
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => {
                     let router = router.clone();
-                    let halt = halt.clone();
+                    let (halt, guest) = (halt.clone(), silent.enter());
+                    let (tls, peer) = (tls.clone(), Peer(from.ip()));
+                    // Why ignored: a connection without it is only slower.
+                    let _ = stream.set_nodelay(true);
                     open.spawn(async move {
-                        converse(stream, Peer(from.ip()), router, halt).await;
+                        match tls {
+                            None => converse((stream, peer), router, &guest, halt).await,
+                            Some(tls) => {
+                                if let Some(stream) = shaken(&tls, stream, &guest).await {
+                                    converse((stream, peer), router, &guest, halt).await;
+                                }
+                            }
+                        }
+                        guest.leave();
                         drop(place);
                     });
                 }
@@ -284,11 +452,48 @@ async fn answer(listener: TcpListener, router: Router, mut halt: watch::Receiver
     while open.join_next().await.is_some() {}
 }
 
+/// The connection after its handshake; none if that did not come about in time.
+async fn shaken(
+    tls: &TlsAcceptor,
+    stream: TcpStream,
+    guest: &IdleConnection,
+) -> Option<TlsStream<TcpStream>> {
+    tokio::select! {
+        shaken = tokio::time::timeout(HEAD_TIME, tls.accept(stream)) => shaken.ok()?.ok(),
+        () = guest.sent_away() => None,
+    }
+}
+
+/// A request that is being answered: its connection falls silent again when the last byte of the
+/// answer is written.
+struct BusyConnection(Arc<IdleConnection>);
+
+impl Drop for BusyConnection {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
+}
+
 /// One connection, until either end closes it; told to end, it answers what it is asked and ends.
-async fn converse(stream: TcpStream, peer: Peer, router: Router, mut halt: watch::Receiver<bool>) {
-    // Why ignored: a connection without it is only slower.
-    let _ = stream.set_nodelay(true);
-    let service = TowerToHyperService::new(router.layer(axum::Extension(peer)));
+async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
+    (stream, peer): (S, Peer),
+    router: Router,
+    guest: &Arc<IdleConnection>,
+    mut halt: watch::Receiver<bool>,
+) {
+    let inner = TowerToHyperService::new(router.layer(axum::Extension(peer)));
+    let service = service_fn(|request: Request<Incoming>| {
+        guest.leave();
+        let (answering, busy) = (inner.call(request), BusyConnection(Arc::clone(guest)));
+        async move {
+            let answer = answering.await?;
+            let held = move |frame| {
+                let _ = &busy;
+                frame
+            };
+            Ok::<_, Infallible>(answer.map(|body| Body::new(body.map_frame(held))))
+        }
+    });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
     let serving = http.serve_connection(TokioIo::new(stream), service);
@@ -296,6 +501,7 @@ async fn converse(stream: TcpStream, peer: Peer, router: Router, mut halt: watch
     tokio::select! {
         // Why ignored: whatever ended it, the other end sees it.
         _ = serving.as_mut() => return,
+        () = guest.sent_away() => return,
         _ = halt.wait_for(|told| *told) => serving.as_mut().graceful_shutdown(),
     }
     let _ = serving.await;

@@ -54,8 +54,8 @@ pub(crate) async fn say(
     app.statements.take(viewer.rated())?;
     let envelope = app
         .read(move |shared| {
-            let mut envelope = envelope(shared, &viewer, &run, body)?;
-            envelope.via = Some(Box::new(shared.via(&viewer, door)?));
+            let envelope = envelope(shared, &viewer, &run, body)?;
+            let envelope = shared.vouched(envelope, &viewer, door)?;
             shared.engine.rehearse(&envelope)?;
             Ok(envelope)
         })
@@ -65,6 +65,7 @@ pub(crate) async fn say(
         .store()
         .post(&envelope.run, &text, now_ms())
         .await?;
+    app.engine.nudge();
     let until = Instant::now() + PATIENCE;
     let run = envelope.run.clone();
     loop {
@@ -142,6 +143,23 @@ fn envelope(
 }
 
 impl Shared {
+    /// A statement with how it came, and this server's word on it where it has a key: that its
+    /// speaker is who signed in here. Of what somebody else signed, only they can say that.
+    fn vouched(
+        &self,
+        mut envelope: StatementEnvelope,
+        viewer: &Viewer,
+        door: SaidAt,
+    ) -> Result<StatementEnvelope, Problem> {
+        let via = self.via(viewer, door)?;
+        let theirs = envelope.by == viewer.principal.id;
+        if let Some(key) = self.voucher.as_ref().filter(|_| theirs) {
+            return Ok(envelope.vouched_with(via, key));
+        }
+        envelope.via = Some(Box::new(via));
+        Ok(envelope)
+    }
+
     /// How a statement of this viewer comes.
     fn via(&self, viewer: &Viewer, door: SaidAt) -> Result<StatementVia, Problem> {
         let (account, since) = match &viewer.login {

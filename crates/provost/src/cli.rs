@@ -47,7 +47,7 @@ mod run;
 pub mod runs;
 mod schedules;
 pub mod schema;
-mod serve;
+pub mod serve;
 mod settle;
 mod show;
 mod statement;

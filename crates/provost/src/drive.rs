@@ -348,7 +348,7 @@ impl Driver<'_> {
         let signer = match self.signer.take() {
             Some(signer) => signer,
             None => {
-                let needs = statement.needs_signature();
+                let needs = statement.needs_credential();
                 LocalSigner::here(self.engine.workspace(), &KeyChoice::default(), needs)?
             }
         };

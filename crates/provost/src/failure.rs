@@ -282,6 +282,9 @@ impl From<StepError> for Failure {
 impl From<StatementError> for Failure {
     fn from(error: StatementError) -> Self {
         let hint = match &error {
+            StatementError::Unvouched { .. } | StatementError::ForgedVoucher { .. } => {
+                Some("say it on the page of `provost serve`, or sign it: `--key FILE`")
+            }
             StatementError::Unsigned { .. } => Some("sign it: `--key FILE` names your key file"),
             StatementError::NoKey { .. } => {
                 Some("`provost key new` makes one, and prints the line for policies/entities.json")

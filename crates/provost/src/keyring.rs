@@ -18,6 +18,7 @@ use provost_engine::workspace::Workspace;
 use crate::document::reason;
 use crate::failure::Failure;
 use crate::output;
+use provost_engine::people::Credential;
 
 /// Names the key file, where nothing is typed.
 const KEY_VARIABLE: &str = "PROVOST_KEY";
@@ -164,7 +165,8 @@ impl LocalSigner {
     /// Who speaks in a workspace: the owner of the key that is typed; else who works there, who
     /// signs what `needs` it where that is required.
     pub fn here(workspace: &Workspace, choice: &KeyChoice, needs: bool) -> Result<Self, Failure> {
-        if choice.key.is_some() || (needs && workspace.requires_signatures()) {
+        let required = workspace.required().least != Credential::Nothing;
+        if choice.key.is_some() || (needs && required) {
             return Self::with_key(&workspace.user().id, choice);
         }
         Ok(Self {
@@ -195,7 +197,10 @@ impl LocalSigner {
                         "what is said here must be signed, and `{user}` has no key in {}",
                         path.display()
                     ))
-                    .hint("`provost key new` makes one; `--key FILE` names one elsewhere"));
+                    .hint(
+                        "`provost key new` makes one; `--key FILE` names one elsewhere; where a \
+                         login is enough, say it on the page of `provost serve`",
+                    ));
                 }
                 path
             }

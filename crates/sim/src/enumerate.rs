@@ -177,6 +177,7 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
         ask: AskMode::Step,
         solo: !bounds.two_people,
         signed: false,
+        vouched: false,
         rights: None,
         provost: None,
     };

@@ -223,6 +223,7 @@ fn begun(workspace: &Workspace) -> Machine {
         ask: AskMode::Step,
         solo: true,
         signed: false,
+        vouched: false,
         rights: None,
         provost: None,
     };

@@ -5,7 +5,9 @@
 
 use provost_plan::digest::{canonical, normalize};
 use provost_run::state::State;
-use provost_run::statement::{RecordedStatement, Statement, StatementRecord, StatementVia};
+use provost_run::statement::{
+    RecordedStatement, Statement, StatementRecord, StatementVia, Voucher,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -43,6 +45,9 @@ pub struct StatementEnvelope {
     /// How it came, as the server says that took it: not a part of what is signed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Box<StatementVia>>,
+    /// That this server vouches for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vouched: Option<Box<Voucher>>,
 }
 
 /// A signature.
@@ -144,6 +149,7 @@ impl StatementEnvelope {
             expires_at: expires_at.map_or(most, |at| at.min(most)),
             signed: None,
             via: None,
+            vouched: None,
         })
     }
 
@@ -187,8 +193,8 @@ impl StatementEnvelope {
     /// [`MalformedStatement`] says what does not fit.
     pub fn read_given(text: &str) -> Result<Self, MalformedStatement> {
         let envelope = Self::read(text)?;
-        if envelope.via.is_some() {
-            let reason = "`via` is the word of the server that takes it";
+        if envelope.via.is_some() || envelope.vouched.is_some() {
+            let reason = "`via` and `vouched` are the word of the server that takes it";
             return Err(MalformedStatement(reason.to_owned()));
         }
         Ok(envelope)
@@ -210,9 +216,40 @@ impl StatementEnvelope {
         let bare = Self {
             signed: None,
             via: None,
+            vouched: None,
             ..self.clone()
         };
         bare.to_text().into_bytes()
+    }
+
+    /// The bytes that a server vouches for: what is said, and how its speaker had signed in.
+    fn vouched_bytes(&self) -> Vec<u8> {
+        let bare = Self {
+            signed: None,
+            vouched: None,
+            ..self.clone()
+        };
+        bare.to_text().into_bytes()
+    }
+
+    /// The envelope with the word of the server that who makes it had signed in as `via` says.
+    #[must_use]
+    pub fn vouched_with(mut self, via: StatementVia, key: &PrivateKey) -> Self {
+        self.via = Some(Box::new(via));
+        self.vouched = Some(Box::new(Voucher {
+            key: key.public().to_string(),
+            signature: key.sign(Signed::Voucher, &self.vouched_bytes()),
+        }));
+        self
+    }
+
+    /// Whether the server of this key vouches for these very bytes, and for a login.
+    #[must_use]
+    pub fn is_vouched_by(&self, key: &PublicKey) -> bool {
+        let word = self.vouched.as_ref().filter(|_| self.via.is_some());
+        word.is_some_and(|word| {
+            key.verifies(Signed::Voucher, &self.vouched_bytes(), &word.signature)
+        })
     }
 
     /// The envelope, signed.
@@ -248,6 +285,7 @@ impl StatementEnvelope {
             rights: None,
             operation: None,
             via: self.via.clone(),
+            vouched: self.vouched.clone(),
         }
     }
 
@@ -274,6 +312,7 @@ impl StatementEnvelope {
             expires_at: record.expires_at,
             signed: signed.map(|(key, signature)| Signature { key, signature }),
             via: record.via,
+            vouched: record.vouched,
         })
     }
 }

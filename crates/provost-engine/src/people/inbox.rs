@@ -1,27 +1,47 @@
 //! The inbox: what people say to runs, verified before the machine hears of it.
 //!
-//! Owns which statements count: of this store and run, in time, by whom they say, signed where the
-//! workspace wants that. Decides nothing about the run. INVARIANT: in a workspace that requires
-//! signatures nothing a person says reaches a run but through [`Inbox::verify`].
+//! Owns which statements count: of this store and run, in time, by whom they say, with the
+//! credential that the workspace and the run require. Decides nothing about the run. INVARIANT:
+//! where a credential is required nothing a person says reaches a run but through
+//! [`Inbox::verify`].
 
 use provost_plan::digest::Digest;
 use provost_plan::policy::People;
 use provost_run::machine::Input;
 use provost_run::state::State;
-use provost_run::statement::Statement;
+use provost_run::statement::{Credential, Statement};
 
 use super::envelope::{MalformedStatement, Signature, StatementEnvelope};
 
+use crate::keys::PublicKey;
 use crate::limits::{STATEMENT_EARLY_MAX, STATEMENT_LIFE_MAX};
 use crate::store::{Store, StoreError};
 use crate::workspace::Workspace;
+
+/// What a workspace requires of statements, and whose word that somebody signed in counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequiredCredential {
+    /// The least that counts.
+    pub least: Credential,
+    /// The public keys of servers: those that vouch now, and those that did before.
+    pub vouchers: Vec<PublicKey>,
+}
+
+impl From<Credential> for RequiredCredential {
+    fn from(least: Credential) -> Self {
+        Self {
+            least,
+            vouchers: Vec::new(),
+        }
+    }
+}
 
 /// What statements are held to.
 #[derive(Clone, Debug)]
 pub struct Inbox {
     pub(super) store: String,
     pub(super) people: People,
-    pub(super) signed: bool,
+    pub(super) required: RequiredCredential,
     pub(super) solo: bool,
 }
 
@@ -74,6 +94,18 @@ pub enum StatementError {
         /// Who it claims to be of.
         by: String,
     },
+    /// Nobody vouches that who makes it had signed in, and it is not signed either.
+    #[error("no server vouches that `{by}` had signed in, and this workspace requires a login")]
+    Unvouched {
+        /// Who it claims to be of.
+        by: String,
+    },
+    /// The word of a server does not count: the key is of no server, or it is over something else.
+    #[error("the voucher on this statement of `{by}` is not one of this workspace's servers")]
+    ForgedVoucher {
+        /// Who it claims to be of.
+        by: String,
+    },
     /// Nobody knows their key.
     #[error("`{by}` has no key in policies/entities.json")]
     NoKey {
@@ -94,14 +126,25 @@ pub enum StatementError {
     },
 }
 
+impl StatementError {
+    /// What a statement of `by` lacks that needs a credential and has none.
+    pub(crate) fn lacks(required: Credential, by: &str) -> Self {
+        let by = by.to_owned();
+        match required {
+            Credential::Login => Self::Unvouched { by },
+            Credential::Nothing | Credential::Signature => Self::Unsigned { by },
+        }
+    }
+}
+
 impl Inbox {
     /// What the statements to runs of a store are held to.
     #[must_use]
-    pub fn new(store: String, people: People, signed: bool) -> Self {
+    pub fn new(store: String, people: People, required: RequiredCredential) -> Self {
         Self {
             store,
             people,
-            signed,
+            required,
             solo: false,
         }
     }
@@ -111,8 +154,8 @@ impl Inbox {
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
     pub fn of(workspace: &Workspace, store: &Store) -> Result<Self, StoreError> {
-        let (people, signed) = (workspace.people().clone(), workspace.requires_signatures());
-        let inbox = Self::new(store.name()?, people, signed);
+        let required = workspace.required().clone();
+        let inbox = Self::new(store.name()?, workspace.people().clone(), required);
         Ok(inbox.in_solo(workspace.is_solo()))
     }
 
@@ -128,10 +171,15 @@ impl Inbox {
         &self.store
     }
 
-    /// Whether this store takes such a statement signed only.
+    /// What a statement to a run needs to count: as the workspace has it now or the run had it when
+    /// it began, whichever is more.
     #[must_use]
-    pub fn requires_signature(&self, statement: &Statement) -> bool {
-        self.signed && statement.needs_signature()
+    pub fn required(&self, statement: &Statement, state: &State) -> Credential {
+        if statement.needs_credential() {
+            self.required.least.max(state.head.required)
+        } else {
+            Credential::Nothing
+        }
     }
 
     /// What the machine is given for a statement to the run in this state.
@@ -153,7 +201,8 @@ impl Inbox {
             });
         }
         in_time(envelope, now)?;
-        self.verify_signature(envelope)?;
+        let required = self.required(&envelope.statement, state);
+        self.verify_credential(envelope, required)?;
         about(envelope, state)?;
         Ok(Input::Statement {
             by: self.people.principal(&envelope.by),
@@ -162,28 +211,59 @@ impl Inbox {
         })
     }
 
-    /// Whether a statement is signed by the person who makes it, where it is signed or must be:
-    /// over these very bytes, with the key that people know as theirs. The only judge of that, for
+    /// Whether a statement that arrives has the credential that is `required`: by the keys of now.
+    ///
+    /// # Errors
+    /// [`StatementError`] says what it lacks, or what does not fit.
+    pub fn verify_credential(
+        &self,
+        envelope: &StatementEnvelope,
+        required: Credential,
+    ) -> Result<(), StatementError> {
+        let keys = self.people.key(&envelope.by);
+        self.hold(envelope, required, keys.into_iter())
+    }
+
+    /// Whether a statement has the credential that is `required`: a signature by one of `keys`, its
+    /// speaker's, or where a login is enough the voucher of a server. The only judge of that, for
     /// what arrives and for what a journal has.
     ///
     /// # Errors
-    /// [`StatementError::Unsigned`], [`StatementError::NoKey`], [`StatementError::OtherKey`] or
-    /// [`StatementError::Forged`].
-    pub fn verify_signature(&self, envelope: &StatementEnvelope) -> Result<(), StatementError> {
-        let by = || envelope.by.clone();
-        let Some(signed) = &envelope.signed else {
-            return if self.requires_signature(&envelope.statement) {
-                Err(StatementError::Unsigned { by: by() })
-            } else {
-                Ok(())
-            };
+    /// [`StatementError`] says what it lacks, or what does not fit.
+    pub(super) fn hold<'k>(
+        &self,
+        envelope: &StatementEnvelope,
+        required: Credential,
+        keys: impl Iterator<Item = &'k str>,
+    ) -> Result<(), StatementError> {
+        if let Some(signed) = &envelope.signed {
+            // Why even where none is required: a signature that does not fit is worse than none.
+            return self.verify_signed_with(envelope, signed, keys);
+        }
+        match required {
+            Credential::Nothing => Ok(()),
+            Credential::Login => self.verify_voucher(envelope),
+            Credential::Signature => Err(StatementError::lacks(required, &envelope.by)),
+        }
+    }
+
+    /// Whether a server of this workspace vouches for the statement and the login it came by.
+    fn verify_voucher(&self, envelope: &StatementEnvelope) -> Result<(), StatementError> {
+        let Some(word) = &envelope.vouched else {
+            return Err(StatementError::lacks(Credential::Login, &envelope.by));
         };
-        // Why even where none is required: a signature that does not fit is worse than none.
-        self.verify_signed_with(envelope, signed, self.people.key(&envelope.by).into_iter())
+        let named = word.key.parse::<PublicKey>().ok();
+        let known = named.filter(|key| self.required.vouchers.contains(key));
+        match known {
+            Some(key) if envelope.is_vouched_by(&key) => Ok(()),
+            _ => Err(StatementError::ForgedVoucher {
+                by: envelope.by.clone(),
+            }),
+        }
     }
 
     /// Whether a signature is one of these keys', over the very bytes of the envelope.
-    pub(super) fn verify_signed_with<'k>(
+    fn verify_signed_with<'k>(
         &self,
         envelope: &StatementEnvelope,
         signed: &Signature,

@@ -1,12 +1,13 @@
 //! Recorded statements: whether a journal may be believed.
 //!
-//! Owns the one judgment of an event that a person's statement led to: its signature, its number
+//! Owns the one judgment of an event that a person's statement led to: its credential, its number
 //! and the rights of who made it, at that event. Reads and never changes. INVARIANT: take-up,
 //! signing and audit judge by [`Inbox::verify_event`] and by nothing else.
 
 use provost_run::event::Event;
 use provost_run::machine::{Rules, Run};
 use provost_run::state::{FoldError, Objection, Signatory, State};
+use provost_run::statement::Credential;
 
 use super::inbox::{about, in_time};
 use super::rights::RightsArchive;
@@ -33,13 +34,16 @@ impl InvalidEvent {
         their keys, `require`) was: the run does not \
         continue; restore what was changed, or compare the journal with a backup";
 
-    /// Whether all that is wrong is that a statement is not signed.
+    /// The credential that a statement lacks, where that is all that is wrong.
     #[must_use]
-    pub fn is_unsigned(&self) -> bool {
-        matches!(
-            self.reason,
-            EventRejection::Statement(StatementError::Unsigned { .. })
-        )
+    pub fn lacks(&self) -> Option<Credential> {
+        match self.reason {
+            EventRejection::Statement(StatementError::Unsigned { .. }) => {
+                Some(Credential::Signature)
+            }
+            EventRejection::Statement(StatementError::Unvouched { .. }) => Some(Credential::Login),
+            _ => None,
+        }
     }
 }
 
@@ -74,7 +78,7 @@ pub enum JournalError {
 impl Inbox {
     /// Whether an event may follow on this state at `at`; `before` is the event before it, and
     /// `archive` has the rights that the journal was judged by. Where neither the run nor the
-    /// workspace requires signatures, a name in the journal proves nothing, and nothing is held
+    /// workspace requires a credential, a name in the journal proves nothing, and nothing is held
     /// against it.
     ///
     /// # Errors
@@ -90,8 +94,8 @@ impl Inbox {
         let Some(recorded) = event.statement() else {
             return Ok(());
         };
-        let is_required = self.signed || state.head.signed;
-        if !is_required {
+        let least = self.required.least.max(state.head.required);
+        if least == Credential::Nothing {
             return Ok(());
         }
         let by = recorded.by.clone();
@@ -100,7 +104,7 @@ impl Inbox {
             None => None,
             Some(digest) => Some(archive.rights(&digest)?),
         };
-        if !recorded.statement.needs_signature() {
+        if !recorded.statement.needs_credential() {
             if let Some(rights) = rights {
                 state.object_by_rights(event, &by, &rights)?;
             }
@@ -113,14 +117,17 @@ impl Inbox {
             rights,
         };
         let envelope = StatementEnvelope::of_recorded(&self.store, &state.head.run, recorded);
-        let Some((envelope, signed)) = envelope.and_then(|envelope| {
-            let signed = envelope.signed.clone()?;
-            Some((envelope, signed))
-        }) else {
-            return Err(StatementError::Unsigned { by }.into());
+        // Why the own level first: what a run lacks of that was taken out, whatever stands now.
+        let levels = [state.head.required, least];
+        let levels = levels.into_iter().filter(|one| *one != Credential::Nothing);
+        let Some(envelope) = envelope else {
+            let lacked = levels.min().unwrap_or(least);
+            return Err(StatementError::lacks(lacked, &by).into());
         };
-        // Why former ones too: who has another key now did not take back what they said.
-        self.verify_signed_with(&envelope, &signed, self.people.keys_ever(&by))?;
+        for level in levels {
+            // Why former ones too: who has another key now did not take back what they said.
+            self.hold(&envelope, level, self.people.keys_ever(&by))?;
+        }
         about(&envelope, state)?;
         was_in_time(&envelope, at)?;
         Ok(state.object(before, event, at, &signatory)?)

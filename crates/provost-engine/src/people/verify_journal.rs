@@ -5,6 +5,7 @@
 
 use provost_run::event::Event;
 use provost_run::state::State;
+use provost_run::statement::Credential;
 
 use super::verify_event::JournalError;
 use super::{Inbox, InvalidEvent, RightsArchive};
@@ -15,7 +16,7 @@ use crate::store::{Store, StoreError, StoredEvent};
 pub struct JournalStatements {
     /// Runs of which every statement may stand.
     pub runs: usize,
-    /// Runs that ended before statements had to be signed, and whose statements are not.
+    /// Runs that ended before statements needed a credential, and whose statements lack it.
     pub unsigned: usize,
     /// The first event of each run that may not stand.
     pub contradictions: Vec<InvalidEvent>,
@@ -79,7 +80,8 @@ impl Inbox {
         after: u64,
     ) -> Result<JournalStatements, JournalStatementsError> {
         let mut found = JournalStatements::default();
-        let signed_since = store.signed_since()?;
+        let signed_since = store.required_since(Credential::Signature)?;
+        let vouched_since = store.required_since(Credential::Login)?;
         let archive = RightsArchive::of(store);
         for stated in store.stated_runs(after)? {
             let run = stated.run;
@@ -93,10 +95,16 @@ impl Inbox {
                 Ok(_) => found.runs += 1,
                 Err(JournalError::Fold(error)) => return Err(unreadable(error.to_string())),
                 Err(JournalError::InvalidEvent(contradiction)) => {
-                    // Why only then: nobody takes it up again, and when it began nothing had to be
-                    // signed, as far as the order of the commits tells.
-                    let is_before = signed_since.is_none_or(|since| stated.began < since);
-                    if is_before && contradiction.is_unsigned() && ended(&events) {
+                    // Why only then: nobody takes it up again, and when it began nothing of the
+                    // kind was required, as far as the order of the commits tells.
+                    let is_before = contradiction.lacks().is_some_and(|credential| {
+                        let since = match credential {
+                            Credential::Signature => signed_since,
+                            Credential::Nothing | Credential::Login => vouched_since,
+                        };
+                        since.is_none_or(|since| stated.began < since)
+                    });
+                    if is_before && ended(&events) {
                         found.unsigned += 1;
                     } else {
                         found.contradictions.push(*contradiction);

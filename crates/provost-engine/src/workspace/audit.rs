@@ -10,7 +10,7 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Node, parse_toml};
 use provost_wire::SecretName;
 
-use super::config::bad;
+use super::config::{bad, keys};
 use super::error::Collector;
 use super::{CONFIG_FILE, STORE_DIR, WorkspaceError, files};
 use crate::audit::AuditSettings;
@@ -42,17 +42,7 @@ pub(super) fn read(
             None
         }
     });
-    let mut known = Vec::new();
-    for text in public {
-        match text.value.parse() {
-            Ok(key) => known.push(key),
-            Err(error) => diagnostics.push(Diagnostic::new(
-                Code::BadWorkspace,
-                text.span,
-                format!("`public`: {error}"),
-            )),
-        }
-    }
+    let known = keys(&public, "public", diagnostics);
     let heads = heads?;
     if root.join(&heads.value).starts_with(root.join(STORE_DIR)) {
         diagnostics.push(

@@ -23,8 +23,10 @@ use super::{
     tools,
 };
 use crate::audit::AuditSettings;
+use crate::keys::PublicKey;
 use crate::limits::{CONCURRENT_CALLS_MAX, REPEATS_SHOWN_MS};
 use crate::notify::NotifyTarget;
+use crate::people::{Credential, RequiredCredential};
 use crate::schedule::Schedule;
 use crate::telemetry::TelemetrySettings;
 
@@ -44,7 +46,7 @@ pub(super) struct Config {
     pub(super) schedules: Vec<Schedule>,
     pub(super) server: ServerSettings,
     pub(super) proxy: Option<Arc<Proxy>>,
-    pub(super) signed: bool,
+    pub(super) required: RequiredCredential,
     pub(super) playbooks_dir: String,
     pub(super) models: BTreeMap<String, ModelConfig>,
     pub(super) planner: Option<PlannerConfig>,
@@ -124,7 +126,7 @@ fn fields(
     fields.finish();
     let (description, user) = workspace.map_or((None, None), |node| about(node, diagnostics));
     let (limits, repeats_ms, limited) = limits_of(limits, diagnostics);
-    let (ask, signed) =
+    let (ask, required) =
         approvals.map_or_else(Default::default, |node| read_approvals(node, diagnostics));
     let proxy = network.and_then(|node| network::read(root, node, diagnostics));
     let models = planners::read_models(models, proxy.as_ref(), diagnostics);
@@ -163,7 +165,7 @@ fn fields(
         schedules,
         server,
         proxy,
-        signed,
+        required,
         playbooks_dir: playbooks_dir.unwrap_or_else(|| PLAYBOOKS_DIR.to_owned()),
         models,
         planner,
@@ -333,17 +335,44 @@ fn read_budget(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<Budget>
     Some(budget)
 }
 
-/// When a person is asked, and whether what they say must be signed.
-pub(super) fn read_approvals(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> (AskMode, bool) {
+/// When a person is asked, and what they say needs to count.
+pub(super) fn read_approvals(
+    node: &Node,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> (AskMode, RequiredCredential) {
     let Some(mut fields) = Fields::new("`[approvals]`", node, diagnostics) else {
         return Default::default();
     };
     let words = [("step", AskMode::Step), ("plan", AskMode::Plan)];
     let ask = fields.choice("ask", &words).unwrap_or_default();
-    let words = [("nothing", false), ("signature", true)];
-    let signed = fields.choice("require", &words).unwrap_or_default();
+    let words = Credential::ALL.map(|one| (one.word(), one));
+    let least = fields.choice("require", &words).unwrap_or_default();
+    let named = fields.texts("vouchers");
+    let span = fields.span();
     fields.finish();
-    (ask, signed)
+    let vouchers = keys(&named, "vouchers", diagnostics);
+    if least == Credential::Login && vouchers.is_empty() {
+        let message = "`require = \"login\"` names no server: `vouchers` lists the public keys of \
+                       the servers whose logins count";
+        bad(diagnostics, span, message);
+    }
+    (ask, RequiredCredential { least, vouchers })
+}
+
+/// Public keys, as the list called `name` has them.
+pub(super) fn keys(
+    texts: &[Spanned<String>],
+    name: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Vec<PublicKey> {
+    let mut known = Vec::new();
+    for text in texts {
+        match text.value.parse() {
+            Ok(key) => known.push(key),
+            Err(error) => bad(diagnostics, text.span, format!("`{name}`: {error}")),
+        }
+    }
+    known
 }
 
 /// Whether a path stays below the directory that it starts from.

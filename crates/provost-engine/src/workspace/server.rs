@@ -4,6 +4,7 @@
 //! reached by https, or is on this machine itself.
 
 use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,8 @@ use provost_wire::http::{BaseUrl, Proxy};
 
 use super::config::bad;
 use super::notify::{is_in_clear, split};
+use crate::audit::{AuditError, sealed_key};
+use crate::keys::PrivateKey;
 use crate::limits::{SESSION_MAX, SESSION_MIN};
 
 /// What `[server]` says; what it leaves out is for the server to choose.
@@ -33,6 +36,56 @@ pub struct ServerSettings {
     pub session_idle: Option<Duration>,
     /// The provider with whom people sign in.
     pub login: Option<OidcSettings>,
+    /// The certificate that it speaks TLS with, where no server in front does.
+    pub tls: Option<TlsSettings>,
+    /// The key with which the server vouches for logins.
+    pub voucher: Option<VoucherSettings>,
+}
+
+impl ServerSettings {
+    /// Files that no tool may reach.
+    #[must_use]
+    pub fn private_files(&self) -> Vec<PathBuf> {
+        let of_tls = self.tls.iter().map(|tls| tls.key.clone());
+        let of_voucher = self.voucher.iter().flat_map(VoucherSettings::files);
+        of_tls.chain(of_voucher).collect()
+    }
+}
+
+/// A certificate with its key, in PEM. Paths are as written, below the workspace unless they are
+/// absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsSettings {
+    /// The file of the certificate, with those that lead to its authority.
+    pub cert: PathBuf,
+    /// The file of the key.
+    pub key: PathBuf,
+}
+
+/// The key of a server. Its path is as written, below the workspace unless it is absolute.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VoucherSettings {
+    /// The file of the key.
+    pub key: PathBuf,
+    /// Its passphrase.
+    pub passphrase: SecretName,
+}
+
+impl VoucherSettings {
+    /// Files that no tool may reach.
+    #[must_use]
+    pub fn files(&self) -> Vec<PathBuf> {
+        let secret = self.passphrase.file().map(Path::to_owned);
+        [self.key.clone()].into_iter().chain(secret).collect()
+    }
+
+    /// The key, opened.
+    ///
+    /// # Errors
+    /// Why it cannot be used.
+    pub fn open(&self, root: &Path) -> Result<PrivateKey, AuditError> {
+        sealed_key(root, &self.key, &self.passphrase)
+    }
 }
 
 /// An OpenID provider, and who the workspace is to it.
@@ -84,10 +137,8 @@ pub(super) fn read(
     let proxies = fields.texts("proxies");
     let session = fields.node("session");
     let login = fields.node("login");
-    fields.later(
-        "tls",
-        "put a server that speaks TLS in front, and name it in `proxies`",
-    );
+    let voucher = fields.node("voucher");
+    let tls = fields.node("tls");
     fields.finish();
     let what = "`listen` is an address with a port, such as `127.0.0.1:4520`";
     let listen = listen.and_then(|text| parsed(&text, what, diagnostics));
@@ -105,6 +156,8 @@ pub(super) fn read(
         session_lasts,
         session_idle,
         login: login.and_then(|node| read_login(node, proxy, diagnostics)),
+        tls: tls.and_then(|node| read_tls(node, diagnostics)),
+        voucher: voucher.and_then(|node| read_voucher(node, diagnostics)),
     }
 }
 
@@ -139,6 +192,41 @@ fn read_session(
     }
     fields.finish();
     (lasts.map(|one| one.value), idle.map(|one| one.value))
+}
+
+fn read_tls(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<TlsSettings> {
+    let mut fields = Fields::new("`tls`", node, diagnostics)?;
+    let cert = fields.required_text("cert");
+    let key = fields.required_text("key");
+    fields.finish();
+    let (cert, key) = (cert?, key?);
+    let Some(path) = key.value.strip_prefix("file:") else {
+        // Why no variable: a key has several lines.
+        bad(
+            diagnostics,
+            key.span,
+            "`key` is named by `file:PATH`, never written out",
+        );
+        return None;
+    };
+    Some(TlsSettings {
+        cert: cert.value.into(),
+        key: path.into(),
+    })
+}
+
+fn read_voucher(node: &Node, diagnostics: &mut Vec<Diagnostic>) -> Option<VoucherSettings> {
+    let mut fields = Fields::new("`[server.voucher]`", node, diagnostics)?;
+    let key = fields.required_text("key");
+    let passphrase = fields.required_text("passphrase");
+    fields.finish();
+    let (key, passphrase) = (key?, passphrase?);
+    let name = SecretName::parse(&passphrase.value)
+        .map_err(|error| bad(diagnostics, passphrase.span, error.to_string()));
+    Some(VoucherSettings {
+        key: key.value.into(),
+        passphrase: name.ok()?,
+    })
 }
 
 fn read_login(

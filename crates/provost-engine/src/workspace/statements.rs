@@ -12,14 +12,15 @@ use super::config::read_approvals;
 use super::error::Collector;
 use super::rules::PEOPLE_FILE;
 use super::{CONFIG_FILE, POLICIES_DIR, WorkspaceError, files};
+use crate::people::RequiredCredential;
 
 /// What statements are held to.
 #[derive(Clone, Debug, Default)]
 pub struct StatementSettings {
     /// The people and their keys.
     pub people: People,
-    /// Whether what they say must be signed.
-    pub signed: bool,
+    /// What they say needs to count.
+    pub required: RequiredCredential,
     /// Whether one person may be everybody.
     pub solo: bool,
 }
@@ -41,7 +42,7 @@ pub fn statement_settings(root: &Path) -> Result<StatementSettings, WorkspaceErr
                 let fields = Fields::new("provost.toml", &node, &mut diagnostics);
                 let approvals = fields.and_then(|mut fields| fields.node("approvals"));
                 let read = approvals.map(|node| read_approvals(node, &mut diagnostics));
-                settings.signed = read.is_some_and(|(_, signed)| signed);
+                settings.required = read.unwrap_or_default().1;
             }
             Err(diagnostic) => diagnostics.push(*diagnostic),
         }

@@ -5,7 +5,7 @@
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
 use provost_engine::keys::{PrivateKey, Signed};
-use provost_engine::people::{Inbox, Signature, Statement, StatementEnvelope};
+use provost_engine::people::{Credential, Inbox, Signature, Statement, StatementEnvelope};
 use provost_plan::digest::{Digest, Domain};
 use provost_plan::policy::People;
 use provost_plan::source::Source;
@@ -63,7 +63,11 @@ impl Court {
         let people = People::read(&Source::new("entities.json", people)).unwrap();
         let inbox = engine.inbox().clone();
         Self {
-            revoked: Inbox::new(inbox.store().to_owned(), people, true),
+            revoked: Inbox::new(
+                inbox.store().to_owned(),
+                people,
+                Credential::Signature.into(),
+            ),
             run,
             other,
             inbox,

@@ -65,7 +65,7 @@ fn waiting(engine: &Engine) -> Waiting {
 }
 
 /// The event that the journal would have of an envelope, had it been taken in.
-fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
+pub fn event_of(state: &State, envelope: &StatementEnvelope) -> Event {
     let (kind, mut payload) = match envelope.statement.clone() {
         Statement::Approve { card, steps } => (
             "ApprovalGiven",
@@ -102,7 +102,7 @@ fn with(event: &Event, field: &str, value: Option<Value>) -> Event {
     Event::from_stored(&kind, version, &payload).unwrap()
 }
 
-fn without_record(event: &Event) -> Event {
+pub fn without_record(event: &Event) -> Event {
     with(event, "said", None)
 }
 

@@ -11,6 +11,7 @@ mod folding;
 mod forged;
 mod forged_rows;
 mod forged_tables;
+mod forged_vouchers;
 mod forger;
 mod place;
 mod posted;

@@ -3,7 +3,7 @@
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
 use provost_engine::people::{
-    Inbox, PlanText, Statement, StatementEnvelope, StatementError, StatementSubject,
+    Credential, Inbox, PlanText, Statement, StatementEnvelope, StatementError, StatementSubject,
 };
 use provost_engine::session::{DriveEnd, Watcher};
 use provost_run::event::{Event, RunStatus};
@@ -20,7 +20,9 @@ fn verify_recorded(inbox: &Inbox, run: &str, event: &Event) -> Result<(), Statem
         let envelope = StatementEnvelope::of_recorded(inbox.store(), run, recorded);
         envelope.unwrap()
     });
-    envelope.map_or(Ok(()), |envelope| inbox.verify_signature(&envelope))
+    envelope.map_or(Ok(()), |envelope| {
+        inbox.verify_credential(&envelope, Credential::Signature)
+    })
 }
 
 /// Posts words while a session waits at a prompt; what it hears of them.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
@@ -28,6 +29,62 @@ async fn posted(there: &Engine, runs: usize) -> Vec<String> {
         ids.push(run);
     }
     ids
+}
+
+/// How long it took until whoever works took a yes, which the same process posted: the median.
+fn median_until_taken(nudges: bool) -> Duration {
+    const RUNS: u64 = 11;
+    let place = Place::new("nothing").without_repeats();
+    let engine = place.engine();
+    let said = runtime().block_on(async {
+        let mut said = Vec::new();
+        for _ in 0..RUNS {
+            let session = begin(&engine).await;
+            let word = yes(&engine, session.state(), "bo").to_text();
+            said.push((session.state().head.run.clone(), word));
+            session.release().await.unwrap();
+        }
+        said
+    });
+    let options = WorkOptions {
+        until_idle: false,
+        ..IDLE
+    };
+    let (stop, halt) = tokio::sync::watch::channel(false);
+    let mut took = Vec::new();
+    let speaking = async {
+        for (n, (run, word)) in (1..).zip(&said) {
+            // Why: the moment is to have nothing to do with when somebody looks.
+            tokio::time::sleep(Duration::from_millis(300 + n * 53 % 200)).await;
+            let spoken = Instant::now();
+            engine.store().post(run, word, now_ms()).await.unwrap();
+            if nudges {
+                engine.nudge();
+            }
+            while engine.store().became(run, word).unwrap().is_none() {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            took.push(spoken.elapsed());
+        }
+        stop.send(true).unwrap();
+    };
+    runtime().block_on(async {
+        let (worked, ()) = tokio::join!(work(&engine, options, halt, &|_| {}), speaking);
+        worked.unwrap();
+    });
+    took.sort();
+    took[took.len() / 2]
+}
+
+/// The control is the same without a nudge: then it takes until the next look.
+#[test]
+fn who_works_looks_at_once_when_this_process_was_spoken_to() {
+    let (nudged, looked) = (median_until_taken(true), median_until_taken(false));
+    println!("median until taken: {nudged:?} nudged, {looked:?} by looking");
+    assert!(
+        nudged * 2 < looked,
+        "{nudged:?} nudged, {looked:?} by looking"
+    );
 }
 
 /// How many times each run was let go of.

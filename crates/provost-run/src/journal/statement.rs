@@ -103,8 +103,25 @@ pub struct PlanText {
     pub text: String,
 }
 
+impl PlanText {
+    /// What a plan that somebody made of the one in force is called.
+    pub const AMENDED: &str = "<the current plan, amended>";
+
+    /// The document of a plan as it is amended: without its goal, because the goal of the run
+    /// is the goal.
+    #[must_use]
+    pub fn to_amend(document: &Value) -> Value {
+        let mut document = document.clone();
+        if let Some(document) = document.as_object_mut() {
+            document.remove("goal");
+        }
+        document
+    }
+}
+
 /// Through which door a statement came, and how its speaker had shown who they are. It is the word
-/// of the server that took the statement: nothing is judged by it.
+/// of the server that took the statement: nothing is judged by it, and it counts for who spoke only
+/// with a [`Voucher`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatementVia {
@@ -120,6 +137,44 @@ pub struct StatementVia {
     pub subject: Option<String>,
     /// When they showed it, in milliseconds since the epoch.
     pub since: i64,
+}
+
+/// What a statement has to bring to count, from the least to the most: what shows who made it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Credential {
+    /// Nothing: a name is enough.
+    #[default]
+    Nothing,
+    /// The word of a server that its speaker had signed in, or what is more.
+    Login,
+    /// The signature of its speaker.
+    Signature,
+}
+
+impl Credential {
+    /// All of them, from the least to the most.
+    pub const ALL: [Self; 3] = [Self::Nothing, Self::Login, Self::Signature];
+
+    /// How it is written.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Login => "login",
+            Self::Signature => "signature",
+        }
+    }
+}
+
+/// The word of a server that who made a statement had signed in: its signature over the statement
+/// and the login.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Voucher {
+    /// The public key of the server, as text.
+    pub key: String,
+    /// The signature, in base64.
+    pub signature: String,
 }
 
 /// What stands behind a statement in the journal: its number, its life, its signature.
@@ -149,6 +204,9 @@ pub struct StatementRecord {
     /// How it came, if it came through a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub via: Option<Box<StatementVia>>,
+    /// That the server vouches for the login in `via`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vouched: Option<Box<Voucher>>,
 }
 
 /// A statement as an event records it.
@@ -186,9 +244,9 @@ impl Statement {
         }
     }
 
-    /// Whether a workspace that requires signatures requires one for this.
+    /// Whether a workspace that requires a credential requires it for this.
     #[must_use]
-    pub fn needs_signature(&self) -> bool {
+    pub fn needs_credential(&self) -> bool {
         match self {
             Self::Approve { .. }
             | Self::Reject { .. }

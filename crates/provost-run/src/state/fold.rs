@@ -74,6 +74,7 @@ impl State {
             return Err(FoldError::NoBeginning);
         };
         let created = created.clone();
+        let required = created.required();
         Ok(Self {
             head: RunHead {
                 run: created.run,
@@ -82,7 +83,7 @@ impl State {
                 limits: created.limits,
                 ask: created.ask,
                 solo: created.solo,
-                signed: created.signed,
+                required,
                 created_at: at,
             },
             goals: Goals {

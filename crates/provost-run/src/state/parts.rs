@@ -21,6 +21,7 @@ use super::{
     UndoProgress, WriteRecord,
 };
 use crate::event::{AskMode, PlannerChoice, Prover, RunEnded};
+use crate::statement::Credential;
 
 /// What a run was created with: no event changes it.
 #[derive(Clone, Debug)]
@@ -37,8 +38,8 @@ pub struct RunHead {
     pub ask: AskMode,
     /// Whether requester and approver may be one person.
     pub solo: bool,
-    /// Whether what people say to it has to be signed.
-    pub signed: bool,
+    /// What statements to it need to count.
+    pub required: Credential,
     /// When it was created, in milliseconds since the epoch.
     pub created_at: i64,
 }
@@ -55,7 +56,7 @@ pub struct People {
     /// Words taken, by the number that their speaker drew.
     pub nonces: BTreeSet<String>,
     /// The digest of the rights by which the last statement was judged, or that the run began
-    /// under; none where statements need not be signed, and in journals of earlier versions.
+    /// under; none where statements need no credential, and in journals of earlier versions.
     pub rights: Option<Digest>,
 }
 

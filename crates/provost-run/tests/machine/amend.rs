@@ -454,6 +454,7 @@ fn a_word_is_taken_once() {
         rights: None,
         operation: None,
         via: None,
+        vouched: None,
     };
     let yes = |nonce: &str, by: &str, case: &Case| Input::Statement {
         by: person(by),

@@ -28,6 +28,7 @@ fn create() -> Result<(Run, Output), StepError> {
         ask: AskMode::Step,
         solo: true,
         signed: false,
+        vouched: false,
         rights: None,
         provost: None,
     };

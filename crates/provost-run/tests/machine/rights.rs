@@ -272,6 +272,7 @@ fn recorded(by: &Principal, statement: Statement) -> Input {
         rights: None,
         operation: None,
         via: None,
+        vouched: None,
     };
     Input::Statement {
         by: by.clone(),

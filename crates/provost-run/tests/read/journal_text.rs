@@ -313,6 +313,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         ask: AskMode::Step,
         solo: true,
         signed: false,
+        vouched: false,
         rights: None,
         provost: None,
     })

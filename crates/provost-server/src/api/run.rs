@@ -157,7 +157,7 @@ pub(crate) async fn diff(
             }
         }
         let failed = |why: String| Problem::new(ProblemKind::Failed, why);
-        (shared.lent.diff)(&shared.engine, &run.state().head.run, [from, to]).map_err(failed)
+        (shared.lent.diff)(shared.engine.workspace(), &run, [from, to]).map_err(failed)
     });
     Ok(Json(value.await?))
 }

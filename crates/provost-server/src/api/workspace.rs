@@ -12,10 +12,12 @@ use super::input::JsonBody;
 use crate::app::App;
 use crate::door::{Login, Viewer};
 use crate::problem::{Problem, ProblemKind};
+use provost_engine::people::Credential;
 
 /// `GET /v1/workspace`.
 pub(crate) async fn get(State(app): State<App>, _: Viewer) -> Json<Value> {
     let workspace = app.engine.workspace();
+    let required = workspace.required().least;
     let name = workspace
         .root()
         .file_name()
@@ -26,7 +28,8 @@ pub(crate) async fn get(State(app): State<App>, _: Viewer) -> Json<Value> {
         "description": workspace.description(),
         "store": app.engine.inbox().store(),
         "solo": workspace.is_solo(),
-        "signed": workspace.requires_signatures(),
+        "signed": required == Credential::Signature,
+        "require": required.word(),
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }

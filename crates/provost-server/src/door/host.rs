@@ -7,8 +7,26 @@ use axum::http::{HeaderMap, Uri, header};
 
 use crate::problem::{Problem, ProblemKind};
 
+/// The names of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct HostNames {
+    /// As requests name it, in small letters.
+    pub(crate) names: Vec<String>,
+    /// Whether a name without a port fits with any: a server in front may listen at another one.
+    pub(crate) any_port: bool,
+}
+
+impl HostNames {
+    fn has(&self, host: &str) -> bool {
+        let is = |name: &str| self.names.iter().any(|known| known == name);
+        let digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        let bare = host.rsplit_once(':').filter(|(_, port)| digits(port));
+        is(host) || self.any_port && bare.is_some_and(|(name, _)| is(name))
+    }
+}
+
 /// Refuses a request that is not for one of these names.
-pub(super) fn check(hosts: &[String], uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn check(hosts: &HostNames, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let mut named = headers.get_all(header::HOST).iter();
     let (first, second) = (named.next(), named.next());
     let host = match (first, second) {
@@ -18,14 +36,14 @@ pub(super) fn check(hosts: &[String], uri: &Uri, headers: &HeaderMap) -> Result<
     let in_line = uri
         .authority()
         .map(|name| name.as_str().to_ascii_lowercase());
-    let fits = |name: &String| hosts.contains(name);
+    let fits = |name: &String| hosts.has(name);
     let known = host.as_ref().is_some_and(fits) && in_line.as_ref().is_none_or(fits);
     if known {
         return Ok(());
     }
     Err(
         Problem::new(ProblemKind::Misdirected, "the request names another host")
-            .hint("use the address that `provost serve` printed"),
+            .hint("use the address that the server printed"),
     )
 }
 

@@ -237,7 +237,7 @@ pub(crate) fn why_not(
     }
 }
 
-fn is_about_rights(kind: ProblemKind) -> bool {
+pub(crate) fn is_about_rights(kind: ProblemKind) -> bool {
     matches!(kind, ProblemKind::NotAllowed | ProblemKind::Unsigned)
 }
 

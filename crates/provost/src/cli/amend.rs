@@ -102,11 +102,7 @@ fn of_file(path: &std::path::Path) -> Result<PlanText, Failure> {
 
 /// The plan in force with other arguments.
 fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failure> {
-    let mut document = Value::clone(&state.in_force.document);
-    // Why: the run's goal is the goal, also where this very command changes it.
-    if let Some(document) = document.as_object_mut() {
-        document.remove("goal");
-    }
+    let mut document = PlanText::to_amend(&state.in_force.document);
     for setting in settings {
         let steps = document.get_mut("steps").and_then(Value::as_array_mut);
         let step = steps
@@ -136,7 +132,7 @@ fn with_settings(state: &State, settings: &[Setting]) -> Result<PlanText, Failur
         };
     }
     Ok(PlanText {
-        name: "<the current plan, amended>".to_owned(),
+        name: PlanText::AMENDED.to_owned(),
         text: canonical(&document),
     })
 }

@@ -20,6 +20,7 @@ use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::count;
 use crate::user::user;
 use crate::workspace_path::WorkspacePath;
+use provost_engine::people::RequiredCredential;
 
 mod export;
 
@@ -68,6 +69,9 @@ struct Verify {
     /// entities.json of the copy [default: this workspace's]
     #[arg(long, value_name = "FILE")]
     people: Option<PathBuf>,
+    /// public key of a server whose logins count, with --people
+    #[arg(long, value_name = "KEY", requires = "people")]
+    voucher: Vec<String>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -228,7 +232,7 @@ fn look(
         let runs = count(testimony.unsigned, "run");
         verified.not_checked.insert(
             0,
-            format!("who said what to {runs} that ended before statements had to be signed"),
+            format!("who said what to {runs} that ended before statements needed a credential"),
         );
     }
     let agreement = match witness {
@@ -260,8 +264,16 @@ fn held_to(
             Failure::usage(format!("{} is no list of people", path.display()))
                 .hint("name the `policies/entities.json` of the workspace")
         })?;
+        let vouchers = verb.voucher.iter().map(|key| key.parse::<PublicKey>());
+        let vouchers = vouchers.collect::<Result<_, _>>().map_err(|error| {
+            Failure::usage(error.to_string()).hint("`vouchers` of `[approvals]` lists them")
+        })?;
         return Ok(Ok(StatementSettings {
             people,
+            required: RequiredCredential {
+                vouchers,
+                ..RequiredCredential::default()
+            },
             ..StatementSettings::default()
         }));
     }
@@ -277,10 +289,10 @@ fn held_to(
 fn inbox(store: &Store, settings: StatementSettings) -> Result<Inbox, StoreError> {
     let StatementSettings {
         people,
-        signed,
+        required,
         solo,
     } = settings;
-    Ok(Inbox::new(store.name()?, people, signed).in_solo(solo))
+    Ok(Inbox::new(store.name()?, people, required).in_solo(solo))
 }
 
 /// The heads and keys that were named.

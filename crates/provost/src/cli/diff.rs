@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use provost_engine::engine::{Engine, Record};
+
 use provost_engine::run::event::Event;
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
@@ -105,34 +105,48 @@ pub fn run(verb: &DiffArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let engine = place.to_read()?;
     let target: Target = verb.first.parse().unwrap_or_else(|never| match never {});
     let record = target.read(&engine)?;
-    let plans = revisions_of(&record);
-    let (from, to) = chosen(&revisions, &plans, &record)?;
+    let run = RevisedRun {
+        state: record.run.state(),
+        events: &record.events,
+    };
+    let plans = revisions_of(run);
+    let (from, to) = chosen(&revisions, &plans, run)?;
     let workspace = engine.workspace();
-    let diff = between(workspace, &record, &plans, (from, to))?;
+    let diff = between(workspace, run, &plans, (from, to))?;
     Ok(show(verb, workspace, &diff))
 }
 
+/// A run as it was read, whose revisions are compared.
+#[derive(Clone, Copy)]
+pub struct RevisedRun<'r> {
+    /// Its state.
+    pub state: &'r State,
+    /// Its events, with the moments they were recorded at.
+    pub events: &'r [(Event, i64)],
+}
+
 /// What changed from one revision of a run's plan to another, as JSON.
-pub fn of_revisions(engine: &Engine, run: &str, [from, to]: [u32; 2]) -> Result<Value, Failure> {
-    let record = engine.read(run)?;
-    let plans = revisions_of(&record);
-    let workspace = engine.workspace();
-    let diff = between(workspace, &record, &plans, (from, to))?;
+pub fn of_revisions(
+    workspace: &Workspace,
+    run: RevisedRun<'_>,
+    [from, to]: [u32; 2],
+) -> Result<Value, Failure> {
+    let diff = between(workspace, run, &revisions_of(run), (from, to))?;
     Ok(PlanGrowth::of(workspace, &diff).to_json(&diff))
 }
 
 fn between(
     workspace: &Workspace,
-    record: &Record,
+    run: RevisedRun<'_>,
     plans: &Revisions,
     (from, to): (u32, u32),
 ) -> Result<PlanDiff, Failure> {
     Ok(PlanDiff {
-        before: of_run(workspace, record, plans, from)?,
-        after: of_run(workspace, record, plans, to)?,
-        delta: revised(record, from, to),
-        run: Some(record.run.state().head.run.clone()),
-        because: because(record, to),
+        before: of_run(workspace, run, plans, from)?,
+        after: of_run(workspace, run, plans, to)?,
+        delta: revised(run, from, to),
+        run: Some(run.state.head.run.clone()),
+        because: because(run, to),
     })
 }
 
@@ -164,8 +178,8 @@ fn of_file(workspace: &Workspace, path: &Path) -> Result<DiffSide, Failure> {
 type Revisions = BTreeMap<u32, (Arc<Value>, Arc<PlanRecord>)>;
 
 /// The documents of all revisions, with what was recorded of their check.
-fn revisions_of(record: &Record) -> Revisions {
-    let checked = record.events.iter().filter_map(|(event, _)| match event {
+fn revisions_of(run: RevisedRun<'_>) -> Revisions {
+    let checked = run.events.iter().filter_map(|(event, _)| match event {
         Event::PlanChecked {
             document, record, ..
         } => Some((record.revision, (document.clone(), record.clone()))),
@@ -176,11 +190,11 @@ fn revisions_of(record: &Record) -> Revisions {
 
 fn of_run(
     workspace: &Workspace,
-    record: &Record,
+    run: RevisedRun<'_>,
     plans: &Revisions,
     revision: u32,
 ) -> Result<DiffSide, Failure> {
-    let state = record.run.state();
+    let state = run.state;
     let (document, kept) = plans.get(&revision).ok_or_else(|| {
         let known: Vec<String> = plans.keys().map(u32::to_string).collect();
         Failure::usage(format!(
@@ -298,10 +312,10 @@ fn show(verb: &DiffArgs, workspace: &Workspace, diff: &PlanDiff) -> Exit {
 }
 
 /// What became of approvals on the way from one revision to another, as recorded.
-fn revised(record: &Record, from: u32, to: u32) -> Delta {
+fn revised(run: RevisedRun<'_>, from: u32, to: u32) -> Delta {
     let mut revision = 1;
     let mut sum = Delta::default();
-    for (event, _) in &record.events {
+    for (event, _) in run.events {
         match event {
             Event::PlanRevised { revision: next, .. } => revision = *next,
             Event::ApprovalsRevised {
@@ -329,14 +343,18 @@ fn revised(record: &Record, from: u32, to: u32) -> Delta {
     sum
 }
 
-fn chosen(revisions: &[u32], plans: &Revisions, record: &Record) -> Result<(u32, u32), Failure> {
+fn chosen(
+    revisions: &[u32],
+    plans: &Revisions,
+    run: RevisedRun<'_>,
+) -> Result<(u32, u32), Failure> {
     let last = plans.keys().next_back().copied().unwrap_or(0);
     match revisions {
         [from, to] => Ok((*from, *to)),
         [from] => Ok((*from, last)),
         _ if last > 1 => Ok((last - 1, last)),
         _ => {
-            let run = &record.run.state().head.run;
+            let run = &run.state.head.run;
             let message = match last {
                 0 => format!("run `{run}` has no plan"),
                 _ => format!("the plan of run `{run}` was not revised"),
@@ -346,8 +364,8 @@ fn chosen(revisions: &[u32], plans: &Revisions, record: &Record) -> Result<(u32,
     }
 }
 
-fn because(record: &Record, to: u32) -> Option<String> {
-    record.events.iter().find_map(|(event, _)| match event {
+fn because(run: RevisedRun<'_>, to: u32) -> Option<String> {
+    run.events.iter().find_map(|(event, _)| match event {
         Event::PlanRevised {
             revision, because, ..
         } if *revision == to => because.clone(),

@@ -32,7 +32,7 @@ pub struct McpArgs {
 /// Does it.
 pub fn run(verb: McpArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if let (Some(address), Some(token)) = (verb.http, &verb.token) {
-        let door = HttpOptions::open(address, token, verb.host)?;
+        let door = HttpOptions::read(address, token, verb.host)?;
         return mcp::serve(place, Transport::Http(Box::new(door)));
     }
     if std::io::stdin().is_terminal() {

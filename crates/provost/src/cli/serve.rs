@@ -4,11 +4,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use clap::Args;
-use provost_engine::engine::EngineError;
 use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::telemetry::Exporter;
 use provost_engine::work::WorkOptions;
-use provost_server::{Lent, ServeError, ServeOptions, Server};
+use provost_server::{Lent, Offer, ServeError, ServeOptions, Server};
 
 use super::{check, diff};
 use crate::drive::halt::at_interrupt_or_end;
@@ -57,6 +56,7 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let settings = engine.workspace().server();
     let local = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let options = ServeOptions {
+        offer: Offer::Workspace,
         listen: verb.listen.or(settings.listen).unwrap_or(local),
         url: verb.url.or_else(|| settings.url.clone()),
         working: WorkOptions {
@@ -77,7 +77,7 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         let server = Server::open(Arc::clone(&engine), options, lent(place), halt)?;
         announce(&server, &engine)?;
         let worked = server.run(&|told| log.put(told)).await;
-        worked.map_err(|error| Failure::from(EngineError::from(error)))
+        worked.map_err(Failure::from)
     });
     // Why not waited for: a tool's thread that hangs must not keep the command from ending.
     runtime.shutdown_background();
@@ -101,7 +101,7 @@ fn announce(server: &Server, engine: &provost_engine::engine::Engine) -> Result<
 }
 
 /// How the terminal draws what the server shows.
-fn lent(place: &WorkspacePath) -> Lent {
+pub(crate) fn lent(place: &WorkspacePath) -> Lent {
     let place = place.clone();
     Lent {
         card: Box::new(|digest, asked| {
@@ -109,10 +109,14 @@ fn lent(place: &WorkspacePath) -> Lent {
             anstream::adapter::strip_str(&drawn).to_string()
         }),
         run: Box::new(move |state| run_screen::to_json(state, &place)),
-        diff: Box::new(|engine, run, revisions| {
-            diff::of_revisions(engine, run, revisions).map_err(|why| why.message().to_owned())
+        diff: Box::new(|workspace, seen, revisions| {
+            let run = diff::RevisedRun {
+                state: seen.state(),
+                events: &seen.events,
+            };
+            diff::of_revisions(workspace, run, revisions).map_err(|why| why.message().to_owned())
         }),
-        findings: Box::new(|judged| check::to_json(judged, judged.plan.is_some())),
+        findings: Arc::new(|judged| check::to_json(judged, judged.plan.is_some())),
     }
 }
 

@@ -46,7 +46,7 @@ fn envelope(
     statement: Statement,
     how: &SigningArgs,
 ) -> Result<StatementEnvelope, Failure> {
-    let needs = statement.needs_signature();
+    let needs = statement.needs_credential();
     let signer = LocalSigner::here(engine.workspace(), &how.key, needs)?;
     signer.envelope(engine.inbox().store(), state, statement)
 }
@@ -179,7 +179,7 @@ fn alone(
     failure: &Failure,
 ) -> Result<StatementEnvelope, Failure> {
     // Why: what is undone is called, and whether that needs a signature is not known.
-    if statement.needs_signature() {
+    if statement.needs_credential() {
         return Err(
             Failure::usage(format!("nothing can be undone now: {}", failure.message()))
                 .hint("without `--undo` the run is cancelled and nothing is undone"),

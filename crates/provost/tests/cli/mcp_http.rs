@@ -194,7 +194,12 @@ fn without_the_token_nobody_is_heard() {
         let answer = door.knock("/mcp", &heads);
         assert_eq!(answer.status, 401, "{value}");
         assert!(answer.head.contains("www-authenticate: bearer"), "{value}");
-        assert!(!answer.body.contains("provost"), "{}", answer.body);
+        // Nothing of the workspace, and not which version answers.
+        let said: Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(said["type"], "urn:provost:problem:not-signed-in");
+        let fields = said.as_object().unwrap().keys().map(String::as_str);
+        let fields: Vec<_> = fields.filter(|name| *name != "hint").collect();
+        assert_eq!(fields, ["type", "title", "status", "detail"]);
     }
     let (once, host) = (bearer(), ("Host", host.as_str()));
     let right = ("Authorization", once.as_str());
@@ -232,7 +237,7 @@ fn a_foreign_name_or_origin_is_refused() {
         "10.0.0.1",
         "example",
     ] {
-        assert_eq!(named(&format!("{host}:{port}"), None), 403, "{host}");
+        assert_eq!(named(&format!("{host}:{port}"), None), 421, "{host}");
     }
     let own = format!("http://localhost:{port}");
     for origin in [

@@ -6,15 +6,19 @@
     reason = "tests"
 )]
 
+mod amended;
 mod doors;
 mod kill;
 mod oidc;
+mod planning;
 mod provider;
 mod python_client;
 mod roles;
 mod served;
 mod stream;
 mod team;
+mod tls;
+mod vouched;
 #[path = "../cli/workplace.rs"]
 #[expect(dead_code, reason = "made for the tests of the command line")]
 mod workplace;

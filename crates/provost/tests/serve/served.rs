@@ -55,13 +55,23 @@ impl Answer {
 
 impl Served {
     pub fn of(place: &Workplace) -> Self {
-        let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+        Self::by(place, &["serve", "--listen", "127.0.0.1:0"])
+    }
+
+    /// `provost mcp --http`, whose token is the one of the canaries.
+    pub fn planning(place: &Workplace) -> Self {
+        let token = format!("file:{}", place.path(canary::TOKEN_FILE).display());
+        Self::by(place, &["mcp", "--http", "127.0.0.1:0", "--token", &token])
+    }
+
+    fn by(place: &Workplace, args: &[&str]) -> Self {
+        let mut command = place.command(args);
         // Why: a log that nobody reads would fill its pipe, and the server would wait.
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut printed = String::new();
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         stdout.read_line(&mut printed).unwrap();
-        let url = printed.trim().strip_prefix("http://").unwrap();
+        let url = printed.split("://").nth(1).unwrap().trim();
         let host = url.split('/').next().unwrap().to_owned();
         let printed = printed.trim().to_owned();
         Self {

@@ -247,6 +247,32 @@ fn a_decision_is_the_same_event_through_every_door() {
     assert_ne!(by_program, by_other);
 }
 
+/// Two revisions that differ: programs are told what the terminal tells.
+#[test]
+fn what_changed_between_two_revisions_is_what_the_terminal_says() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &[]);
+    // Nobody of that name ordered anything, so the plan is revised.
+    let run = server.begin(&ada, "Count the orders of nobody");
+    server.until(&ada, &run, "succeeded");
+    let ask = |from: u32, to: u32| {
+        let path = format!("/v1/runs/{run}/diff?from={from}&to={to}");
+        server.get(&ada, &path).is(200).json()
+    };
+    let grown = ask(1, 2);
+    assert_eq!((&grown["from"], &grown["to"]), (&json!(1), &json!(2)));
+    let said = grown.to_string();
+    assert!(said.contains("everybody"), "{said}");
+    assert_eq!(grown, place.json(&["diff", &run, "1", "2", "--json"]));
+    // The controls: the other way round something goes, and from itself to itself nothing changes.
+    let (back, same) = (ask(2, 1), ask(2, 2));
+    let everybody = |steps: &Value| steps.to_string().contains("everybody");
+    assert!(everybody(&grown["added"]) && !everybody(&grown["removed"]));
+    assert!(everybody(&back["removed"]) && !everybody(&back["added"]));
+    assert!(!everybody(&same), "{same}");
+}
+
 #[test]
 fn what_stands_behind_a_run_is_asked_for_by_programs() {
     let place = team();

@@ -3,7 +3,7 @@
 //! Owns who they are and the form of what they say. Never chooses when. INVARIANT: a statement that
 //! is posted has the same number however often it is heard.
 
-use provost_engine::people::{Inbox, StatementEnvelope, StatementSubject};
+use provost_engine::people::{Inbox, RequiredCredential, StatementEnvelope, StatementSubject};
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, PrincipalKind};
 use provost_run::event::Settlement;
@@ -228,7 +228,7 @@ impl Search<'_> {
 
 /// The inbox of the enumeration, for these people.
 pub(super) fn inbox(people: provost_plan::policy::People, solo: bool) -> Inbox {
-    Inbox::new(STORE.to_owned(), people, false).in_solo(solo)
+    Inbox::new(STORE.to_owned(), people, RequiredCredential::default()).in_solo(solo)
 }
 
 /// A settlement of this attempt.

@@ -108,6 +108,7 @@ pub fn play(
         ask: AskMode::Step,
         solo: false,
         signed: false,
+        vouched: false,
         rights: None,
         provost: None,
     };

@@ -201,6 +201,7 @@ impl Session {
             ask,
             solo: false,
             signed: false,
+            vouched: false,
             rights: None,
             provost: None,
         };

@@ -127,6 +127,7 @@ pub(super) fn play(stage: &Stage) -> Result<Journal, String> {
         ask: stage.ask,
         solo: false,
         signed: false,
+        vouched: false,
         rights: None,
         provost: None,
     };

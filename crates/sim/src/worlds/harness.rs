@@ -140,6 +140,7 @@ impl<'r> Harness<'r> {
             },
             solo: false,
             signed: false,
+            vouched: false,
             rights: None,
             provost: None,
         };
@@ -383,6 +384,7 @@ impl<'r> Harness<'r> {
             rights: None,
             operation: None,
             via: None,
+            vouched: None,
         });
         Input::Statement {
             by,

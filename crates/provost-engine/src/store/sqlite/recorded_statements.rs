@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use rusqlite::OptionalExtension as _;
 
 use super::{Store, StoreError};
+use provost_run::statement::Credential;
 
 /// The kinds of events that may follow from a statement.
 pub(super) const KINDS: [&str; 10] = [
@@ -80,16 +81,22 @@ impl Store {
         })
     }
 
-    /// The place of the first run that began when statements had to be signed.
+    /// The place of the first run that began when statements needed at least this credential.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn signed_since(&self) -> Result<Option<i64>, StoreError> {
+    pub fn required_since(&self, least: Credential) -> Result<Option<i64>, StoreError> {
+        let condition = match least {
+            Credential::Nothing => "1",
+            Credential::Login => {
+                "(json_extract(payload, '$.vouched') = 1 OR json_extract(payload, '$.signed') = 1)"
+            }
+            Credential::Signature => "json_extract(payload, '$.signed') = 1",
+        };
         self.read(|connection| {
             connection
                 .query_row(
-                    "SELECT min(n) FROM events WHERE kind = 'RunCreated' \
-                     AND json_extract(payload, '$.signed') = 1",
+                    &format!("SELECT min(n) FROM events WHERE kind = 'RunCreated' AND {condition}"),
                     [],
                     |row| row.get(0),
                 )

@@ -7,6 +7,7 @@ use provost_plan::policy::Principal;
 use serde::{Deserialize, Serialize};
 
 use super::PlannerChoice;
+use crate::statement::Credential;
 
 /// How a run begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,13 +35,28 @@ pub struct RunCreated {
     /// Whether what people say to it has to be signed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub signed: bool,
-    /// The digest of the rights that it begins under, where statements have to be signed: who may
+    /// Whether what people say to it counts only from who signed in, where it need not be signed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub vouched: bool,
+    /// The digest of the rights that it begins under, where statements need a credential: who may
     /// say what, as evidence. The machine fills it in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rights: Option<Digest>,
     /// The version of provost that began it; journals of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provost: Option<String>,
+}
+
+impl RunCreated {
+    /// What statements to it need to count.
+    #[must_use]
+    pub fn required(&self) -> Credential {
+        match (self.signed, self.vouched) {
+            (true, _) => Credential::Signature,
+            (false, true) => Credential::Login,
+            (false, false) => Credential::Nothing,
+        }
+    }
 }
 
 /// When a person is asked about steps that policy asks about.

@@ -26,6 +26,7 @@ use crate::event::{AttemptEnded, Event, SettledBy, Settlement, StepStatus};
 use crate::machine::StepError;
 use crate::outcome::{Class, Landing, Reply};
 use crate::state::{Act, ItemState, State};
+use crate::statement::Credential;
 use crate::statement::{Signer, StatementRecord};
 use crate::turn::basis::Basis;
 use crate::turn::log::TurnLog;
@@ -305,7 +306,8 @@ pub(crate) fn settle(
     let called = step_and_operation(log.basis(), &slot.step);
     let operation = called.map(|(_, operation)| OperationFacts::of(operation));
     log.basis().may(Act::Settle(operation.as_ref()), &by)?;
-    if let Some(record) = record.as_mut().filter(|_| log.state().head.signed) {
+    let needs = log.state().head.required != Credential::Nothing;
+    if let Some(record) = record.as_mut().filter(|_| needs) {
         record.operation = operation.map(Box::new);
     }
     let stands = log.state().attempt_in_doubt(&slot);

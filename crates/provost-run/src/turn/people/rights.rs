@@ -1,17 +1,19 @@
 //! The rights by which statements are judged, kept as evidence.
 //!
 //! Owns when their text is kept: where a run begins, and where they changed. Judges nothing.
-//! INVARIANT: every statement that has to be signed can be judged again by what is kept.
+//! INVARIANT: every statement that needs a credential can be judged again by what is kept.
 
 use provost_plan::digest::Digest;
 
+use crate::statement::Credential;
 use crate::turn::log::TurnLog;
 
 /// The rights by which statements are judged now, kept as evidence; none where they are those
 /// that the run recorded last, or where it records none.
 pub(crate) fn keep_rights(log: &mut TurnLog<'_>) -> Option<Digest> {
     let now = log.rules().policy.rights().digest();
-    let is_kept = !log.state().head.signed || log.state().people.rights == Some(now);
+    let needs = log.state().head.required != Credential::Nothing;
+    let is_kept = !needs || log.state().people.rights == Some(now);
     (!is_kept).then(|| keep_text_of_rights(log))
 }
 

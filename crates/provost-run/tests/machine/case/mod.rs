@@ -299,6 +299,7 @@ impl Case {
             ask: self.ask,
             solo: self.rules.policy.is_solo(),
             signed: self.signed,
+            vouched: false,
             rights: None,
             provost: None,
         };

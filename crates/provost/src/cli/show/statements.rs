@@ -26,7 +26,7 @@ pub fn page(history: &History) -> Page {
                 Cell::new(TextStyle::Faint, moment(row.at)),
                 Cell::new(TextStyle::Strong, row.by),
                 Cell::plain(row.text),
-                Cell::new(TextStyle::Faint, if row.signed { "signed" } else { "" }),
+                Cell::new(TextStyle::Faint, row.credential),
             ]
         })
         .collect();
@@ -48,6 +48,8 @@ struct StatementRow {
     digest: Option<Digest>,
     text: String,
     signed: bool,
+    /// What shows who said it, in a word; empty for nothing.
+    credential: &'static str,
 }
 
 impl StatementRow {
@@ -66,6 +68,7 @@ fn rows(history: &History) -> impl Iterator<Item = StatementRow> {
 
 fn row(state: &State, event: &Event, seq: usize, at: i64) -> Option<StatementRow> {
     let said = event.statement()?;
+    let record = said.record.as_ref();
     let (digest, step) = match &said.statement {
         Statement::Approve { card, .. } | Statement::Reject { card, .. } => {
             let about = state.card(card).and_then(|known| known.card.step());
@@ -89,6 +92,11 @@ fn row(state: &State, event: &Event, seq: usize, at: i64) -> Option<StatementRow
         step,
         digest,
         text,
-        signed: said.record.is_some_and(|record| record.signature.is_some()),
+        signed: record.is_some_and(|record| record.signature.is_some()),
+        credential: match record {
+            Some(record) if record.signature.is_some() => "signed",
+            Some(record) if record.vouched.is_some() => "vouched for",
+            _ => "",
+        },
     })
 }

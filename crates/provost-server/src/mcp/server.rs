@@ -21,12 +21,12 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::requests::{
-    Check, ListRuns, ListTools, RequestRefusal, Requests, RunMoment, Status, Submit,
+    Caller, Check, ListRuns, ListTools, RequestRefusal, Requests, RunMoment, Status, Submit,
 };
-use crate::failure::Failure;
+use crate::door::Viewer;
 
 const TOOLS: &str = include_str!("tools.json");
-const LANGUAGE: &str = include_str!("../../text/plan-language.md");
+const LANGUAGE: &str = include_str!("plan-language.md");
 const INSTRUCTIONS: &str = "provost runs plans against real systems without trusting who wrote \
     them. You plan: `list_tools` says what a plan may call, `check_plan` compiles a plan and says \
     what is wrong with it, `submit_plan` begins a run of it, `run_status` follows it. You cannot \
@@ -64,29 +64,35 @@ const PAGES: [ResultPage; 2] = [
 
 /// The server of one client; each further client gets a clone.
 #[derive(Clone)]
-pub struct Server {
+pub struct McpServer {
     requests: Arc<Requests>,
+    /// Who asks where no door looked at it.
+    local: Option<Caller>,
     tools: Vec<Tool>,
     /// What the arguments of each tool must be, by its name.
     inputs: Arc<BTreeMap<String, Schema>>,
 }
 
-impl Server {
-    /// A server of these requests.
-    pub fn new(requests: Requests) -> Result<Self, Failure> {
-        let broken = |error: String| {
-            Failure::failed(format!("the list of the server's tools is broken: {error}"))
-        };
+/// The list of tools that this program carries cannot be read.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[error("the list of the server's tools is broken: {0}")]
+pub struct BrokenToolList(String);
+
+impl McpServer {
+    /// A server of these requests; `local` is who asks where no door looked at it.
+    pub(super) fn new(requests: Requests, local: Option<Caller>) -> Result<Self, BrokenToolList> {
+        let broken = BrokenToolList;
         let tools: Vec<Tool> =
             serde_json::from_str(TOOLS).map_err(|error| broken(error.to_string()))?;
         let input = |tool: &Tool| {
             let schema = Schema::compile(Value::Object((*tool.input_schema).clone()));
             let schema = schema.map_err(|error| broken(error.to_string()))?;
-            Ok::<_, Failure>((tool.name.to_string(), schema))
+            Ok::<_, BrokenToolList>((tool.name.to_string(), schema))
         };
         let inputs = tools.iter().map(input).collect::<Result<_, _>>()?;
         Ok(Self {
             requests: Arc::new(requests),
+            local,
             tools,
             inputs: Arc::new(inputs),
         })
@@ -107,6 +113,14 @@ impl Server {
         }
     }
 
+    /// For whom a request is answered: over HTTP for who sent this very one.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, RequestRefusal> {
+        let head = context.extensions.get::<axum::http::request::Parts>();
+        let viewer = head.and_then(|head| head.extensions.get::<Viewer>());
+        let caller = viewer.map(Caller::of).or_else(|| self.local.clone());
+        caller.ok_or_else(|| RequestRefusal::new("nobody is signed in"))
+    }
+
     async fn answer(
         &self,
         request: CallToolRequestParams,
@@ -115,6 +129,7 @@ impl Server {
         let name = request.name.as_ref();
         let args = Value::Object(request.arguments.unwrap_or_default());
         let client = client_of(context);
+        let caller = self.caller(context)?;
         match name {
             "list_tools" => self
                 .requests
@@ -125,13 +140,13 @@ impl Server {
             "submit_plan" => {
                 let submit: Submit = self.read(name, &args)?;
                 let wait = submit.wait_seconds;
-                let run = self.requests.submit(submit, &client).await?;
+                let run = self.requests.submit(submit, &client, &caller).await?;
                 self.follow(&run, wait, RunMoment::is_at_rest, context)
                     .await
             }
             "run_status" => {
                 let status: Status = self.read(name, &args)?;
-                let run = self.requests.find(&status.run)?;
+                let run = self.requests.find(&status.run, &caller)?;
                 let before = self.requests.moment(&run)?;
                 let changed = |now: &RunMoment| now.seq != before.seq || now.is_over();
                 self.follow(&run, status.wait_seconds, changed, context)
@@ -139,7 +154,7 @@ impl Server {
             }
             "list_runs" => self
                 .requests
-                .list_runs(&self.read::<ListRuns>(name, &args)?),
+                .list_runs(&self.read::<ListRuns>(name, &args)?, &caller),
             other => Err(RequestRefusal::new(&format!("there is no tool `{other}`"))
                 .hint("`tools/list` names those there are")),
         }
@@ -181,7 +196,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder()
             .enable_tools()

@@ -28,6 +28,8 @@ struct McpClient {
     requests: u64,
     last: u64,
     open: usize,
+    /// By whose token it was given.
+    owner: String,
 }
 
 /// A request that is being answered.
@@ -67,9 +69,22 @@ impl Clients {
         })
     }
 
-    /// A client was given the session `id`; those that `lives` does not know are forgotten. Which
-    /// session has to end for it, if there is no room: its own where all others are in use.
-    pub(super) fn add(&self, id: &str, lives: impl Fn(&str) -> bool) -> Option<String> {
+    /// Whether the session `id` was given to who came with another token.
+    pub(super) fn is_of_another(&self, id: &str, owner: &str) -> bool {
+        let known = self.known();
+        let client = known.by_session.get(&Some(id.to_owned()));
+        client.is_some_and(|client| client.owner != owner)
+    }
+
+    /// A client of `owner` was given the session `id`; those that `lives` does not know are
+    /// forgotten. Which session has to end for it, if there is no room: its own where all others
+    /// are in use.
+    pub(super) fn add(
+        &self,
+        id: &str,
+        owner: &str,
+        lives: impl Fn(&str) -> bool,
+    ) -> Option<String> {
         let mut known = self.known();
         let is_kept = |session: &Option<String>| session.as_deref().is_none_or(&lives);
         known.by_session.retain(|session, _| is_kept(session));
@@ -84,17 +99,18 @@ impl Clients {
                 return Some(id.to_owned());
             };
             known.by_session.remove(&Some(least.clone()));
-            self.insert(known, id);
+            self.insert(known, id, owner);
             return Some(least);
         }
-        self.insert(known, id);
+        self.insert(known, id, owner);
         None
     }
 
-    fn insert(&self, mut known: MutexGuard<'_, KnownClients>, id: &str) {
+    fn insert(&self, mut known: MutexGuard<'_, KnownClients>, id: &str, owner: &str) {
         known.moment += 1;
         let client = McpClient {
             last: known.moment,
+            owner: owner.to_owned(),
             ..McpClient::default()
         };
         known.by_session.insert(Some(id.to_owned()), client);
@@ -123,7 +139,7 @@ mod tests {
     fn who_only_shook_hands_is_forgotten_first_and_who_is_answered_never() {
         let clients = Clients::new(3);
         for id in ["works", "idle", "asks"] {
-            assert_eq!(clients.add(id, |_| true), None, "{id}");
+            assert_eq!(clients.add(id, "ci", |_| true), None, "{id}");
         }
         for _ in 0..2 {
             // What is dropped at once has been answered.
@@ -132,7 +148,7 @@ mod tests {
         let asked = clients.begin(Some("asks"));
         for n in 0..9 {
             let id = format!("hand {n}");
-            let gone = clients.add(&id, |_| true);
+            let gone = clients.add(&id, "ci", |_| true);
             let expected = match n {
                 0 => "idle".to_owned(),
                 n => format!("hand {}", n - 1),
@@ -141,18 +157,18 @@ mod tests {
         }
         // With all in use, the new one has to go.
         let (works, hand) = (clients.begin(Some("works")), clients.begin(Some("hand 8")));
-        assert_eq!(clients.add("late", |_| true).as_deref(), Some("late"));
+        assert_eq!(clients.add("late", "ci", |_| true).as_deref(), Some("late"));
         drop((asked, works, hand));
-        assert_eq!(clients.add("last", |_| true).as_deref(), Some("asks"));
+        assert_eq!(clients.add("last", "ci", |_| true).as_deref(), Some("asks"));
         // What has ended elsewhere takes no room.
-        assert_eq!(clients.add("free", |id| id == "works"), None);
+        assert_eq!(clients.add("free", "ci", |id| id == "works"), None);
     }
 
     #[test]
     fn one_client_has_so_many_requests_at_once_and_no_more() {
         let clients = Clients::new(3);
-        assert_eq!(clients.add("one", |_| true), None);
-        assert_eq!(clients.add("two", |_| true), None);
+        assert_eq!(clients.add("one", "ci", |_| true), None);
+        assert_eq!(clients.add("two", "ci", |_| true), None);
         let mut open: Vec<_> = (0..REQUESTS_MAX)
             .map(|_| clients.begin(Some("one")))
             .collect();
@@ -161,5 +177,8 @@ mod tests {
         assert!(clients.begin(Some("two")).is_some(), "another client");
         open.pop();
         assert!(clients.begin(Some("one")).is_some(), "one is over");
+        assert!(clients.is_of_another("one", "robot"));
+        assert!(!clients.is_of_another("one", "ci"));
+        assert!(!clients.is_of_another("three", "robot"), "nobody's");
     }
 }

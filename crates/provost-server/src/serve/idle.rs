@@ -1,7 +1,6 @@
-//! Connections that have nothing to say yet, and the clients that were here.
+//! Connections that have nothing to say yet.
 //!
-//! Owns who has to go when there is no room: of connections without a request the one that was
-//! silent longest, of clients the one that said least and was silent longest. Knows no protocol.
+//! Owns who has to go when there is no room: the one that was silent longest. Knows no protocol.
 //! INVARIANT: who is being answered is never sent away, and who only waits keeps nobody out.
 
 use std::collections::BTreeMap;

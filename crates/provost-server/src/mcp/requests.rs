@@ -5,22 +5,23 @@
 
 use std::sync::Arc;
 
-use provost_engine::engine::{Engine, EngineError, NewRun};
+use provost_engine::engine::{Engine, EngineError, NewRun, OnBehalf};
 use provost_engine::history;
 use provost_engine::proposal::{CheckedFile, of_client};
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::run::state::{Waiting, waiting};
-use provost_engine::store::RunFilter;
+use provost_engine::store::{RunFilter, RunPage, RunRow};
 use provost_plan::catalog::Operation;
 use provost_plan::plan::ranking;
 use provost_plan::plan::request::{RoleView, ToolSignature};
+use provost_plan::policy::Principal;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use tokio::sync::{mpsc, oneshot};
 
-use super::Submission;
-use crate::cli::check;
-use crate::failure::Failure;
+use crate::app::FindingsJson;
+use crate::door::Viewer;
+use crate::drive::Beginner;
+use crate::problem::Problem;
 
 /// Arguments of `list_tools`.
 #[derive(Debug, Deserialize)]
@@ -106,13 +107,37 @@ impl RequestRefusal {
     }
 }
 
-impl From<EngineError> for RequestRefusal {
-    fn from(error: EngineError) -> Self {
-        let failure = Failure::from(error);
-        let refusal = Self::new(failure.message());
-        match failure.hint_text() {
+impl From<Problem> for RequestRefusal {
+    fn from(problem: Problem) -> Self {
+        let refusal = Self::new(&problem.detail);
+        match problem.hint_text() {
             Some(hint) => refusal.hint(hint),
             None => refusal,
+        }
+    }
+}
+
+impl From<EngineError> for RequestRefusal {
+    fn from(error: EngineError) -> Self {
+        Problem::from(error).into()
+    }
+}
+
+/// For whom a client asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The agent that its runs act for.
+    pub principal: Principal,
+    /// Whether it sees every run of the workspace, or only those that act for this agent.
+    pub sees_all: bool,
+}
+
+impl Caller {
+    /// Who was let in at the door. Whoever plans here does so as an agent, a person's token too.
+    pub(super) fn of(viewer: &Viewer) -> Self {
+        Self {
+            principal: viewer.principal.agent(),
+            sees_all: false,
         }
     }
 }
@@ -140,15 +165,17 @@ impl RunMoment {
 /// What answers.
 pub struct Requests {
     engine: Arc<Engine>,
-    submissions: mpsc::Sender<Submission>,
+    beginner: Beginner,
+    findings: Arc<FindingsJson>,
 }
 
 impl Requests {
     /// Requests to this engine; what is submitted goes to whoever drives.
-    pub fn new(engine: Arc<Engine>, submissions: mpsc::Sender<Submission>) -> Self {
+    pub fn new(engine: Arc<Engine>, beginner: Beginner, findings: Arc<FindingsJson>) -> Self {
         Self {
             engine,
-            submissions,
+            beginner,
+            findings,
         }
     }
 
@@ -185,15 +212,19 @@ impl Requests {
     /// The compiler's word on a plan.
     pub fn check(&self, asked: Check, client: &str) -> Result<Value, RequestRefusal> {
         let judged = self.judge(asked.plan, client)?;
-        let ok = judged.plan.is_some();
-        Ok(check::to_json(&judged, ok))
+        Ok((self.findings)(&judged))
     }
 
     /// Begins a run of a plan, if it is admissible.
-    pub async fn submit(&self, asked: Submit, client: &str) -> Result<String, RequestRefusal> {
+    pub async fn submit(
+        &self,
+        asked: Submit,
+        client: &str,
+        caller: &Caller,
+    ) -> Result<String, RequestRefusal> {
         let judged = self.judge(asked.plan, client)?;
         if judged.plan.is_none() {
-            return Err(RequestRefusal(check::to_json(&judged, false)));
+            return Err(RequestRefusal((self.findings)(&judged)));
         }
         let new = NewRun {
             goal: judged.goal,
@@ -207,24 +238,22 @@ impl Requests {
             ask: self.engine.workspace().ask(),
             again: asked.again,
         };
-        let (begun, begins) = oneshot::channel();
-        let submission = Submission { new, begun };
-        let ending = || RequestRefusal::new("the server is ending: nothing begins any more");
-        self.submissions
-            .try_send(submission)
-            .map_err(|refused| match refused {
-                mpsc::error::TrySendError::Full(_) => {
-                    RequestRefusal::new("too many plans wait to be begun")
-                        .hint("submit it again in a moment")
-                }
-                mpsc::error::TrySendError::Closed(_) => ending(),
-            })?;
-        Ok(begins.await.map_err(|_| ending())??)
+        let whom = OnBehalf {
+            principal: caller.principal.clone(),
+            run: None,
+        };
+        Ok(self.beginner.begin(new, whom).await?)
     }
 
-    /// The run that `prefix` begins.
-    pub fn find(&self, prefix: &str) -> Result<String, RequestRefusal> {
-        Ok(self.engine.find(prefix)?)
+    /// The run that `prefix` begins, if it is for the caller to see.
+    pub fn find(&self, prefix: &str, caller: &Caller) -> Result<String, RequestRefusal> {
+        let run = self.engine.find(prefix)?;
+        let seen = caller.sees_all
+            || self.engine.read(&run)?.run.state().head.principal == caller.principal;
+        if seen {
+            return Ok(run);
+        }
+        Err(Problem::not_found("run").into())
     }
 
     /// Where a run stands.
@@ -281,23 +310,29 @@ impl Requests {
         Ok(value)
     }
 
-    /// The runs of the workspace.
-    pub fn list_runs(&self, asked: &ListRuns) -> Result<Value, RequestRefusal> {
+    /// The runs of the workspace that are for the caller to see.
+    pub fn list_runs(&self, asked: &ListRuns, caller: &Caller) -> Result<Value, RequestRefusal> {
         let among = if asked.unfinished {
             RunFilter::unfinished()
         } else {
             RunFilter::default()
         };
-        let filter = RunFilter {
-            limit: Some(asked.limit),
-            ..among
+        let store = self.engine.store();
+        let rows = if caller.sees_all {
+            let limit = Some(asked.limit);
+            store.runs(&RunFilter { limit, ..among })
+        } else {
+            let page = RunPage {
+                statuses: among.statuses,
+                principal: Some(caller.principal.clone()),
+                limit: asked.limit,
+                ..RunPage::default()
+            };
+            let rows = store.runs_page(&page);
+            rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect())
         };
-        let rows = self
-            .engine
-            .store()
-            .runs(&filter)
-            .map_err(EngineError::from)?;
-        let waits = history::waits(self.engine.store())?;
+        let rows: Vec<RunRow> = rows.map_err(EngineError::from)?;
+        let waits = history::waits(store)?;
         let runs: Vec<_> = rows
             .iter()
             .map(|row| {
