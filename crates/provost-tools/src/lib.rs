@@ -43,7 +43,7 @@ pub use kinds::custom::{ReplyFuture, Tool};
 pub use kinds::mcp::{
     Definition, DefinitionChange, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings,
 };
-pub use kinds::sql::SQLITE_EFFECTS;
+pub use kinds::sql::{DescribedStatement, DescribedTable, SQLITE_EFFECTS};
 pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, RecordedCall, Rehearsal};
 pub use toolbox::{OpenError, Toolbox, Trouble};
 

@@ -26,7 +26,7 @@ use crate::config::ToolConfig;
 use crate::deadline::micros;
 use crate::fault::{Fault, Request, one_line};
 use crate::kinds::mcp::Listing;
-use crate::kinds::sql::Sql;
+use crate::kinds::sql::{DescribedStatement, DescribedTable, Sql};
 use crate::protected_paths::ProtectedPaths;
 
 /// The open tools of a workspace.
@@ -248,6 +248,33 @@ impl Toolbox {
     pub async fn is_prepared(&self, tool: &str, time: Duration) -> Result<bool, Box<Reply>> {
         let prepared = self.database(tool)?.is_prepared(time).await;
         prepared.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
+    }
+
+    /// What a statement of the database behind `tool` takes, gives and does. It is not run.
+    ///
+    /// # Errors
+    /// As [`Toolbox::is_prepared`].
+    pub async fn describe(
+        &self,
+        tool: &str,
+        sql: &str,
+        time: Duration,
+    ) -> Result<DescribedStatement, Box<Reply>> {
+        let described = self.database(tool)?.describe(sql, time).await;
+        described.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
+    }
+
+    /// The tables of the database behind `tool`.
+    ///
+    /// # Errors
+    /// As [`Toolbox::is_prepared`].
+    pub async fn tables(
+        &self,
+        tool: &str,
+        time: Duration,
+    ) -> Result<Vec<DescribedTable>, Box<Reply>> {
+        let tables = self.database(tool)?.tables(time).await;
+        tables.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
     }
 
     /// Makes the table for keys in the database behind `tool`, unless it is there.

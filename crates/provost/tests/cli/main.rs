@@ -77,6 +77,7 @@ mod tools_add;
 mod tools_call;
 mod tools_diff;
 mod tools_prepare;
+mod tools_sql;
 mod tools_unused;
 mod undo;
 mod user;
