@@ -631,8 +631,8 @@ async fn a_statement_is_described_and_not_run() {
         (
             "select :m::mood as m, array[1] as list, now() as at, '{}'::json as j",
             "read: m {\"enum\":[\"sad\",\"happy\"]} => m {\"enum\":[\"sad\",\"happy\",null]}, \
-             list {\"items\":{\"type\":[\"integer\",\"null\"]},\"type\":[\"array\",\"null\"]}, \
-             at {\"format\":\"date-time\",\"type\":[\"string\",\"null\"]}, j ?",
+             list {\"type\":[\"array\",\"null\"],\"items\":{\"type\":[\"integer\",\"null\"]}}, \
+             at {\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}, j ?",
         ),
         (
             "insert into log (text) values (:text)",

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use clap::Args;
 use provost_engine::engine::EngineError;
-use provost_engine::work::WorkOptions;
+use provost_engine::work::{WorkEvent, WorkOptions};
 use provost_server::{Lent, ServeError, ServeOptions, Server};
 
 use super::{check, diff};
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
+use crate::drive::supervisor::supervised;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::{card, run as run_screen};
@@ -71,9 +72,10 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
     let served = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
-        let server = Server::open(Arc::clone(&engine), options, lent(place), halt)?;
+        let server = Server::open(Arc::clone(&engine), options, lent(place), halt.clone())?;
         announce(&server, &engine)?;
-        let worked = server.run(&|told| log.put(told)).await;
+        let put = |told: &WorkEvent<'_>| log.put(told);
+        let worked = supervised(server.run(&put), halt).await;
         worked.map_err(|error| Failure::from(EngineError::from(error)))
     });
     // Why not waited for: a tool's thread that hangs must not keep the command from ending.

@@ -72,6 +72,7 @@ mod secret;
 mod settle;
 mod show;
 mod stats;
+mod supervised;
 mod tools;
 mod tools_add;
 mod tools_call;
