@@ -64,7 +64,7 @@ pub mod tools {
     pub use provost_tools::ToolConfig;
     pub use provost_tools::openapi;
     pub use provost_tools::{
-        ConfigScope, Definition, DescribedStatement, DescribedTable, Listing, Listings,
+        ConfigScope, Definition, DescribedStatement, DescribedTable, Listing, Listings, Probe,
         ReplyFuture, Request, Tool, Toolbox, description_of,
     };
 }

@@ -45,7 +45,7 @@ pub use kinds::mcp::{
 };
 pub use kinds::sql::{DescribedStatement, DescribedTable, SQLITE_EFFECTS};
 pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, RecordedCall, Rehearsal};
-pub use toolbox::{OpenError, Toolbox, Trouble};
+pub use toolbox::{OpenError, Probe, Toolbox, Trouble};
 
 #[cfg(test)]
 extern crate self as provost_tools;

@@ -99,6 +99,17 @@ pub struct Trouble {
     pub message: String,
 }
 
+/// What came of reaching a tool without a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// It answered, and how.
+    Reached(String),
+    /// The database answered, and has no table for keys.
+    Unprepared,
+    /// Nothing can be said of it without a call.
+    Untried(&'static str),
+}
+
 impl Toolbox {
     /// Opens all tools of the workspace at `base`, or none.
     ///
@@ -238,6 +249,42 @@ impl Toolbox {
         match tool.and_then(|tool| tool.as_database()) {
             Some(database) => database.is_unprepared(operation).await,
             None => false,
+        }
+    }
+
+    /// Reaches `tool` without calling an operation of it.
+    ///
+    /// # Errors
+    /// Why it is not reached, in words without a secret.
+    pub async fn probe(&self, tool: &str, time: Duration) -> Result<Probe, String> {
+        let said = |reply: Box<Reply>| one_line(&reply.message.unwrap_or_default());
+        if let Some(error) = self.closed.get(tool) {
+            return Err(error.without_name());
+        }
+        let Some(adapter) = self.adapters.get(tool) else {
+            return Err("there is no such tool".to_owned());
+        };
+        if let Some(trouble) = adapter.trouble() {
+            return Err(one_line(&trouble));
+        }
+        if adapter.as_server().is_some() {
+            let listing = self.listing(tool, time).await.map_err(said)?;
+            let count = listing.tools.len();
+            return Ok(Probe::Reached(format!("answers, with {count} tools")));
+        }
+        if adapter.as_database().is_some() {
+            let is_prepared = self.is_prepared(tool, time).await.map_err(said)?;
+            return Ok(match is_prepared {
+                true => Probe::Reached("connected, with its table for keys".to_owned()),
+                false => Probe::Unprepared,
+            });
+        }
+        match adapter.base_url() {
+            Some(base) => match base.reach(time).await? {
+                true => Ok(Probe::Reached(format!("{} answers", base.host()))),
+                false => Ok(Probe::Untried("it is reached through a proxy")),
+            },
+            None => Ok(Probe::Untried("only a call would tell")),
         }
     }
 

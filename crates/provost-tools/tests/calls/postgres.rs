@@ -604,8 +604,8 @@ async fn a_statement_is_described_and_not_run() {
     };
     let shown = async |sql: &str| {
         let found = described(sql).await.unwrap();
-        let part = |all: &[(String, Option<serde_json::Value>)]| {
-            let one = |(name, schema): &(String, Option<serde_json::Value>)| {
+        let part = |all: &[(String, Option<Value>)]| {
+            let one = |(name, schema): &(String, Option<Value>)| {
                 let schema = schema.as_ref().map_or("?".to_owned(), ToString::to_string);
                 format!("{name} {schema}")
             };

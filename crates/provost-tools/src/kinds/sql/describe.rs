@@ -48,15 +48,15 @@ fn words(sql: &str) -> Vec<String> {
 /// What a statement does, by its words.
 pub(super) fn effect(sql: &str) -> Effect {
     let words = words(sql);
-    let has = |word: &&str| words.iter().any(|one| one == word);
-    let overwrites = OVERWRITES.iter().any(|word| has(&word));
+    let has = |word: &str| words.iter().any(|one| one == word);
+    let overwrites = OVERWRITES.iter().any(|word| has(word));
     let reads = words
         .first()
         .is_some_and(|word| READS.contains(&word.as_str()));
     let is_with = words.first().is_some_and(|word| word == "with");
     match words.first().map(String::as_str) {
         _ if reads && !is_with => Effect::Read,
-        _ if reads && !overwrites && !has(&"insert") => Effect::Read,
+        _ if reads && !overwrites && !has("insert") => Effect::Read,
         Some("insert" | "with") if !overwrites => Effect::Write,
         _ => Effect::Destructive,
     }
