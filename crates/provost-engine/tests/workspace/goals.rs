@@ -161,7 +161,7 @@ fn all_heard(name: &str) -> [Vec<Heard>; 2] {
     let text = std::fs::read_to_string(root.join("corpus/goals").join(name)).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let mut open = BTreeMap::new();
-    let mut all = [Vec::new(), Vec::new()];
+    let (mut meant_so, mut others) = (Vec::new(), Vec::new());
     for line in text.lines() {
         let fields: Vec<&str> = line.split('\t').collect();
         let [workspace, playbook, params, goal] = fields[..] else {
@@ -175,23 +175,25 @@ fn all_heard(name: &str) -> [Vec<Heard>; 2] {
         if std::env::var_os("PROVOST_GOALS").is_some_and(|shown| shown == *name) {
             println!("{heard:?}\t{playbook}\t{goal}");
         }
-        all[usize::from(playbook == "-")].push(heard);
+        match playbook {
+            "-" => others.push(heard),
+            _ => meant_so.push(heard),
+        }
     }
     let count = |list: &[Heard], one| list.iter().filter(|heard| **heard == one).count();
-    let [meant, others] = &all;
     println!(
         "{name}: of {} goals {} run, {} are offered, {} refused, {} offered another, {} run \
          another; of {} of another job {} run",
-        meant.len(),
-        count(meant, Heard::Ran),
-        count(meant, Heard::Offered),
-        count(meant, Heard::Refused),
-        count(meant, Heard::WrongOffer),
-        count(meant, Heard::WrongRun),
+        meant_so.len(),
+        count(&meant_so, Heard::Ran),
+        count(&meant_so, Heard::Offered),
+        count(&meant_so, Heard::Refused),
+        count(&meant_so, Heard::WrongOffer),
+        count(&meant_so, Heard::WrongRun),
         others.len(),
-        count(others, Heard::WrongRun)
+        count(&others, Heard::WrongRun)
     );
-    all
+    [meant_so, others]
 }
 
 /// Sixty goals with the values that they mean, a third of them kept apart: nearly all run or are

@@ -154,7 +154,7 @@ mod tests {
         let mut buffer = [0; 100];
         let mut told = || {
             let length = systemd.recv(&mut buffer)?;
-            io::Result::Ok(String::from_utf8_lossy(&buffer[..length]).into_owned())
+            io::Result::Ok(String::from_utf8_lossy(buffer.get(..length).unwrap()).into_owned())
         };
         assert!(told().unwrap().starts_with("READY=1\n"));
         assert_eq!(told().unwrap(), "WATCHDOG=1");

@@ -70,7 +70,7 @@ pub(super) fn run(
         let tables = toolbox.tables(name, TIME).await;
         let unread = |reply: Box<Reply>| Failure::failed(reply.message.unwrap_or_default());
         let queries = match verb.queries.is_empty() {
-            true => of_tables(tables.map_err(unread)?, &verb.only)?,
+            true => of_tables(&tables.map_err(unread)?, &verb.only)?,
             false => {
                 let queries = of_files(&verb.queries)?;
                 // Why asked: one word about a database that is not there, and not one a query.
@@ -190,7 +190,7 @@ fn statement(text: &str) -> String {
 }
 
 /// A query that lists each table, and one that finds a row by its key.
-fn of_tables(tables: Vec<DescribedTable>, only: &[String]) -> Result<Vec<NamedQuery>, Failure> {
+fn of_tables(tables: &[DescribedTable], only: &[String]) -> Result<Vec<NamedQuery>, Failure> {
     let known = |name: &&String| !tables.iter().any(|table| table.name == **name);
     if let Some(unknown) = only.iter().find(known) {
         let names: Vec<&str> = tables.iter().map(|table| table.name.as_str()).collect();
@@ -355,6 +355,8 @@ fn object(columns: &[(String, Option<Value>)]) -> Value {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::unwrap_used, reason = "tests")]
+
     use super::*;
 
     #[test]
@@ -362,10 +364,8 @@ mod tests {
         let text = "-- the shop\n-- name: orders\n-- All orders\n-- of one customer\n\
                     select 1;\n\n-- name: order :one\nselect ';' as a\n";
         let file = Path::new("q.sql");
-        let found = queries(text, file).unwrap_or_default();
-        let [orders, order] = found.as_slice() else {
-            unreachable!("{found:?}")
-        };
+        let found = queries(text, file).unwrap();
+        let (orders, order) = (found.first().unwrap(), found.last().unwrap());
         assert_eq!(orders.description, "All orders of one customer");
         assert_eq!(
             (orders.sql.as_str(), orders.rows),
