@@ -64,7 +64,8 @@ pub mod tools {
     pub use provost_tools::ToolConfig;
     pub use provost_tools::openapi;
     pub use provost_tools::{
-        ConfigScope, Definition, Listing, Listings, ReplyFuture, Request, Tool, description_of,
+        ConfigScope, Definition, DescribedStatement, DescribedTable, Listing, Listings, Probe,
+        ReplyFuture, Request, Tool, Toolbox, description_of,
     };
 }
 pub mod work;

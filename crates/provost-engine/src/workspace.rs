@@ -60,7 +60,7 @@ pub use scaffold::{Example, ScaffoldError, scaffold};
 pub use server::{OidcSettings, ServerSettings, TlsSettings, VoucherSettings};
 pub use servers::{
     ServerAnswers, ServerDrift, ServerError, append_to_config, list_servers, list_servers_of,
-    server_drift,
+    open_tables, server_drift,
 };
 pub use statements::{StatementSettings, statement_settings};
 

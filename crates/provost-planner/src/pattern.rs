@@ -3,7 +3,7 @@
 //! Owns the whole-text comparison (letter case and spacing do not count) and the types of holes.
 //! INVARIANT: a value that comes out of a hole has its parameter's type and fits its pattern.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::plan::Params;
 use regex::{Regex, RegexBuilder};
@@ -15,6 +15,7 @@ mod similar;
 pub use near::Near;
 pub use param::{ParamKind, ParamType};
 pub use similar::Similar;
+pub(crate) use similar::words_of;
 
 /// Longest goal that is compared, in bytes.
 pub const GOAL_BYTES_MAX: usize = 16 * 1024;
@@ -164,9 +165,12 @@ impl Pattern {
             .iter()
             .zip(found.iter().skip(1))
             .map(|(name, text)| {
-                let text = text?.as_str();
+                let (text, end) = text.map(|text| (text.as_str(), text.end()))?;
+                // Why: in "is the API so slow", `so` is of the word behind the value.
+                let last = text.rsplit(' ').next().filter(|_| end < goal.len());
+                let is_cut = last.is_none_or(|last| !similar::is_adverb(last));
                 // Why: "the latency spike" leaves the value out, it does not say `the`.
-                let value = (!text.split(' ').all(near::is_article))
+                let value = (is_cut && !text.split(' ').all(near::is_article))
                     .then(|| params.get(name)?.value(text))??;
                 Some((name.clone(), value))
             })
@@ -179,10 +183,16 @@ impl Pattern {
         self.loose.matches(goal, &self.holes, params)
     }
 
-    /// This sentence with the values that a goal says, if it has most of the sentence's words.
+    /// This sentence with the values that a goal says, if it has most of the sentence's words;
+    /// `known` are the words of all sentences of the playbook.
     #[must_use]
-    pub fn similar(&self, goal: &str, params: &BTreeMap<String, ParamType>) -> Option<Similar> {
-        similar::similar(&self.text, goal, params)
+    pub fn similar(
+        &self,
+        goal: &str,
+        params: &BTreeMap<String, ParamType>,
+        known: &BTreeSet<String>,
+    ) -> Option<Similar> {
+        similar::similar(&self.text, goal, params, known)
     }
 }
 
@@ -244,6 +254,7 @@ mod tests {
             "Investigate the  latency spike",
             "Please investigate the payment API latency spike",
             "Investigate the payment API latency spike now",
+            "Investigate the payment API really latency spike",
             "Investigate the payment; drop table latency spike",
             "Investigate the 9lives latency spike",
             "Investigate the a-service-with-a-very-long-name latency spike",

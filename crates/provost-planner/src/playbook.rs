@@ -17,7 +17,7 @@ use provost_plan::schema::Schema;
 use provost_plan::source::Source;
 use serde_json::Value;
 
-use crate::pattern::{Near, ParamType, Pattern, Similar};
+use crate::pattern::{Near, ParamType, Pattern, Similar, words_of};
 use crate::{Planner, decline_findings};
 
 mod cases;
@@ -110,8 +110,9 @@ impl Playbook {
     /// The sentence that a goal may mean, with the values that it says.
     #[must_use]
     pub fn similar(&self, goal: &str) -> Option<Similar> {
+        let known = words_of(self.sentences());
         let all = self.patterns.iter();
-        let all = all.filter_map(|pattern| pattern.similar(goal, &self.params));
+        let all = all.filter_map(|pattern| pattern.similar(goal, &self.params, &known));
         // Why the first of equals: an author writes the usual sentence first.
         all.rev().max_by_key(|one| (one.is_complete, one.common))
     }

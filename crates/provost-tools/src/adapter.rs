@@ -10,6 +10,7 @@ use futures::future::BoxFuture;
 use provost_plan::catalog::Operation;
 use provost_plan::source::Span;
 use provost_run::outcome::Reply;
+use provost_wire::http::BaseUrl;
 use provost_wire::{Redactor, SecretName};
 
 use crate::config::SandboxSettings;
@@ -81,6 +82,11 @@ pub(crate) trait Adapter: fmt::Debug + Send + Sync {
 
     /// The MCP server, if the tool is one.
     fn as_server(&self) -> Option<&Mcp> {
+        None
+    }
+
+    /// The address that its calls go to, if it is an HTTP API.
+    fn base_url(&self) -> Option<&BaseUrl> {
         None
     }
 

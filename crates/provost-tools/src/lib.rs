@@ -43,9 +43,9 @@ pub use kinds::custom::{ReplyFuture, Tool};
 pub use kinds::mcp::{
     Definition, DefinitionChange, DefinitionError, FIELDS as DEFINITION_FIELDS, Listing, Listings,
 };
-pub use kinds::sql::SQLITE_EFFECTS;
+pub use kinds::sql::{DescribedStatement, DescribedTable, SQLITE_EFFECTS};
 pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, RecordedCall, Rehearsal};
-pub use toolbox::{OpenError, Toolbox, Trouble};
+pub use toolbox::{OpenError, Probe, Toolbox, Trouble};
 
 #[cfg(test)]
 extern crate self as provost_tools;

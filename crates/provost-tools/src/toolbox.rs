@@ -26,7 +26,7 @@ use crate::config::ToolConfig;
 use crate::deadline::micros;
 use crate::fault::{Fault, Request, one_line};
 use crate::kinds::mcp::Listing;
-use crate::kinds::sql::Sql;
+use crate::kinds::sql::{DescribedStatement, DescribedTable, Sql};
 use crate::protected_paths::ProtectedPaths;
 
 /// The open tools of a workspace.
@@ -97,6 +97,17 @@ pub struct Trouble {
     pub tool: String,
     /// What is wrong and what to do, in one line.
     pub message: String,
+}
+
+/// What came of reaching a tool without a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// It answered, and how.
+    Reached(String),
+    /// The database answered, and has no table for keys.
+    Unprepared,
+    /// Nothing can be said of it without a call.
+    Untried(&'static str),
 }
 
 impl Toolbox {
@@ -241,6 +252,42 @@ impl Toolbox {
         }
     }
 
+    /// Reaches `tool` without calling an operation of it.
+    ///
+    /// # Errors
+    /// Why it is not reached, in words without a secret.
+    pub async fn probe(&self, tool: &str, time: Duration) -> Result<Probe, String> {
+        let said = |reply: Box<Reply>| one_line(&reply.message.unwrap_or_default());
+        if let Some(error) = self.closed.get(tool) {
+            return Err(error.without_name());
+        }
+        let Some(adapter) = self.adapters.get(tool) else {
+            return Err("there is no such tool".to_owned());
+        };
+        if let Some(trouble) = adapter.trouble() {
+            return Err(one_line(&trouble));
+        }
+        if adapter.as_server().is_some() {
+            let listing = self.listing(tool, time).await.map_err(said)?;
+            let count = listing.tools.len();
+            return Ok(Probe::Reached(format!("answers, with {count} tools")));
+        }
+        if adapter.as_database().is_some() {
+            let is_prepared = self.is_prepared(tool, time).await.map_err(said)?;
+            return Ok(match is_prepared {
+                true => Probe::Reached("connected, with its table for keys".to_owned()),
+                false => Probe::Unprepared,
+            });
+        }
+        match adapter.base_url() {
+            Some(base) => match base.reach(time).await? {
+                true => Ok(Probe::Reached(format!("{} answers", base.host()))),
+                false => Ok(Probe::Untried("it is reached through a proxy")),
+            },
+            None => Ok(Probe::Untried("only a call would tell")),
+        }
+    }
+
     /// Whether the database behind `tool` has its table for keys.
     ///
     /// # Errors
@@ -248,6 +295,33 @@ impl Toolbox {
     pub async fn is_prepared(&self, tool: &str, time: Duration) -> Result<bool, Box<Reply>> {
         let prepared = self.database(tool)?.is_prepared(time).await;
         prepared.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
+    }
+
+    /// What a statement of the database behind `tool` takes, gives and does. It is not run.
+    ///
+    /// # Errors
+    /// As [`Toolbox::is_prepared`].
+    pub async fn describe(
+        &self,
+        tool: &str,
+        sql: &str,
+        time: Duration,
+    ) -> Result<DescribedStatement, Box<Reply>> {
+        let described = self.database(tool)?.describe(sql, time).await;
+        described.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
+    }
+
+    /// The tables of the database behind `tool`.
+    ///
+    /// # Errors
+    /// As [`Toolbox::is_prepared`].
+    pub async fn tables(
+        &self,
+        tool: &str,
+        time: Duration,
+    ) -> Result<Vec<DescribedTable>, Box<Reply>> {
+        let tables = self.database(tool)?.tables(time).await;
+        tables.map_err(|fault| Box::new(redact_reply(fault.into(), &self.redactor())))
     }
 
     /// Makes the table for keys in the database behind `tool`, unless it is there.

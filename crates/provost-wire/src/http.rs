@@ -17,6 +17,7 @@ use crate::secret::{Secret, SecretName};
 
 mod phase;
 mod proxy;
+mod reach;
 mod resolver;
 
 use phase::Phase;

@@ -29,6 +29,7 @@ mod ask;
 pub mod halt;
 pub mod log;
 mod post;
+pub mod supervisor;
 
 use ask::{AskResult, LineReader};
 use post::PostResult;

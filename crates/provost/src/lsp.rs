@@ -19,6 +19,7 @@ use crate::failure::{Exit, Failure};
 use crate::workspace_path::WorkspacePath;
 
 mod place;
+mod rename;
 mod words;
 
 use place::{byte, range};
@@ -27,8 +28,10 @@ use place::{byte, range};
 const MESSAGE_MAX: usize = 16 * 1024 * 1024;
 /// Markers of the documents that it checks.
 const MARKERS: [&str; 2] = ["provost/plan/v1", "provost/playbook/v1"];
-/// The codes of JSON-RPC for a request that it does not know.
+/// The code of JSON-RPC for a request that it does not know.
 const UNKNOWN_METHOD: i64 = -32601;
+/// The code of the protocol for a request that cannot be done.
+const REQUEST_FAILED: i64 = -32803;
 
 struct Server<'p, W: Write> {
     place: &'p WorkspacePath,
@@ -151,6 +154,18 @@ impl<W: Write> Server<'_, W> {
             "shutdown" => Some(Value::Null),
             "textDocument/hover" => Some(self.hover(uri, at)),
             "textDocument/completion" => Some(self.complete(uri, at)),
+            "textDocument/prepareRename" => Some(self.named(uri, at)),
+            "textDocument/rename" => {
+                let renamed = self.rename(uri, at, text_at(params, "/newName"));
+                let answer = match renamed {
+                    Ok(edit) => json!({ "id": id, "result": edit }),
+                    Err(why) => {
+                        let error = json!({ "code": REQUEST_FAILED, "message": why });
+                        json!({ "id": id, "error": error })
+                    }
+                };
+                return self.send(answer);
+            }
             "textDocument/definition" => Some(self.definition(uri, at)),
             "textDocument/codeAction" => Some(self.fixes(uri, &params["range"])),
             _ => None,
@@ -317,6 +332,64 @@ impl<W: Write> Server<'_, W> {
         })
     }
 
+    /// The step that is named there: its text as it would be replaced, and its id.
+    fn step_at<'t>(&'t self, uri: &str, at: &Value) -> Option<(&'t OpenText, usize, String)> {
+        let open = self.open.get(uri)?;
+        let here = byte(&open.text, at);
+        let id = words::step_named(&open.text, words::name_at(&open.text, here).0)?.id;
+        let mut places = rename::places(&open.text, &id).into_iter();
+        let start = places.find(|start| (*start..=start + id.len()).contains(&here))?;
+        Some((open, start, id))
+    }
+
+    fn named(&self, uri: &str, at: &Value) -> Value {
+        self.step_at(uri, at)
+            .map_or(Value::Null, |(open, start, id)| {
+                let range = range(&open.text, start, start + id.len());
+                json!({ "range": range, "placeholder": id })
+            })
+    }
+
+    /// The edits that give a step another name. An `Err` says why it cannot have it: the check of
+    /// the text with the new name must come to the findings that the text has.
+    fn rename(&self, uri: &str, at: &Value, name: &str) -> Result<Value, String> {
+        let Some((open, _, id)) = self.step_at(uri, at) else {
+            return Err("no step is named there".to_owned());
+        };
+        if !rename::is_name(name) {
+            return Err(format!(
+                "`{name}` cannot name a step: a name has up to 40 lower-case letters, digits and \
+                 `_`, and begins with a letter"
+            ));
+        }
+        let places = rename::places(&open.text, &id);
+        let mut renamed = open.text.clone();
+        for start in places.iter().rev() {
+            renamed.replace_range(*start..start + id.len(), name);
+        }
+        let codes = |findings: &[Value]| {
+            let codes = findings.iter().map(|finding| finding["code"].to_string());
+            let mut codes: Vec<String> = codes.collect();
+            codes.sort();
+            codes
+        };
+        let found = self.findings(uri, &renamed);
+        if codes(&found) != codes(&open.findings) {
+            let known = codes(&open.findings);
+            let new = found.iter();
+            let new = new.filter(|one| !known.contains(&one["code"].to_string()));
+            let said: Vec<&str> = new.filter_map(|one| one["message"].as_str()).collect();
+            return Err(format!(
+                "the plan would be another one: {}",
+                said.join("; ")
+            ));
+        }
+        let edits = places.into_iter().map(
+            |start| json!({ "range": range(&open.text, start, start + id.len()), "newText": name }),
+        );
+        Ok(json!({ "changes": { uri: edits.collect::<Value>() } }))
+    }
+
     /// The safe fixes of the findings in a range.
     fn fixes(&self, uri: &str, within: &Value) -> Value {
         let Some(open) = self.open.get(uri) else {
@@ -352,6 +425,7 @@ fn capabilities() -> Value {
             "hoverProvider": true,
             "completionProvider": { "triggerCharacters": [".", " "] },
             "definitionProvider": true,
+            "renameProvider": { "prepareProvider": true },
             "codeActionProvider": { "codeActionKinds": ["quickfix"] },
         },
         "serverInfo": { "name": "provost", "version": env!("CARGO_PKG_VERSION") },

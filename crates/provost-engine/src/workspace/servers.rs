@@ -48,6 +48,32 @@ pub async fn list_servers(root: &Path, time: Duration) -> Result<ServerAnswers, 
     }
 }
 
+/// The tools of a text that is as `provost.toml` is, open, so that a database can be described.
+///
+/// # Errors
+/// [`WorkspaceError`] if the text has a finding, or a tool would reach what it must not.
+pub fn open_tables(root: &Path, source: &Source) -> Result<Toolbox, WorkspaceError> {
+    let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
+    let tools = tools_of(&root, source)?;
+    Toolbox::open(&root, tools).map_err(|errors| {
+        let mut found = Collector::new();
+        let diagnostics = errors.iter().map(provost_tools::OpenError::diagnostic);
+        found.add(source, diagnostics.collect());
+        found.refused()
+    })
+}
+
+fn tools_of(root: &Path, source: &Source) -> Result<Vec<ToolConfig>, WorkspaceError> {
+    let mut found = Collector::new();
+    let lenient = Listings::default().lenient();
+    let given = config::ToolSources::new(&[], &lenient, Damage::Refuse);
+    let config = config::read(root, source, given, &mut found);
+    match config.filter(|_| found.is_empty()) {
+        Some(config) => Ok(config.tools),
+        None => Err(found.refused()),
+    }
+}
+
 /// [`list_servers`] of a text that is as `provost.toml` is.
 ///
 /// # Errors
@@ -58,18 +84,8 @@ pub async fn list_servers_of(
     time: Duration,
 ) -> Result<ServerAnswers, WorkspaceError> {
     let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
-    let mut found = Collector::new();
-    let lenient = Listings::default().lenient();
-    let given = config::ToolSources::new(&[], &lenient, Damage::Refuse);
-    let config = config::read(&root, source, given, &mut found);
-    let Some(config) = config.filter(|_| found.is_empty()) else {
-        return Err(found.refused());
-    };
-    let servers: Vec<ToolConfig> = config
-        .tools
-        .into_iter()
-        .filter(ToolConfig::is_server)
-        .collect();
+    let tools = tools_of(&root, source)?.into_iter();
+    let servers: Vec<ToolConfig> = tools.filter(ToolConfig::is_server).collect();
     let names: Vec<String> = servers.iter().map(|one| one.name().to_owned()).collect();
     let toolbox = match Toolbox::open(&root, servers) {
         Ok(toolbox) => toolbox,

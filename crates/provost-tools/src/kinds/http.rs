@@ -33,7 +33,9 @@ use std::sync::{Arc, OnceLock};
 use provost_plan::catalog::KeyCarrier;
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
-use provost_wire::http::{Auth, Client, ClientError, Request as WireRequest, Response, SendError};
+use provost_wire::http::{
+    Auth, BaseUrl, Client, ClientError, Request as WireRequest, Response, SendError,
+};
 use provost_wire::{Redactor, Secret, SecretName};
 use serde_json::Value;
 
@@ -153,6 +155,10 @@ impl Adapter for Http {
         let name = self.settings.auth.as_ref()?.secret();
         let error = name.resolve(&self.base).err()?;
         Some(error.to_string())
+    }
+
+    fn base_url(&self) -> Option<&BaseUrl> {
+        Some(&self.settings.base)
     }
 
     fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> CallFuture<'a> {

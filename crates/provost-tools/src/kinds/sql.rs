@@ -17,6 +17,7 @@ use crate::fault::{Fault, Request};
 use crate::protected_paths::ProtectedPaths;
 
 mod address;
+mod describe;
 mod effects;
 mod parameters;
 mod postgres;
@@ -24,6 +25,7 @@ mod rows;
 mod settings;
 mod sqlite;
 
+pub use describe::{DescribedStatement, DescribedTable};
 pub use effects::SQLITE as SQLITE_EFFECTS;
 
 pub(crate) use settings::SqlSettings;
@@ -80,6 +82,26 @@ impl Sql {
         match &self.database {
             Database::Sqlite(database) => database.is_prepared(&Deadline::after(time)),
             Database::Postgres(database) => database.is_prepared(time).await,
+        }
+    }
+
+    /// What a statement takes, gives and does; it is not run.
+    pub(crate) async fn describe(
+        &self,
+        sql: &str,
+        time: Duration,
+    ) -> Result<DescribedStatement, Fault> {
+        match &self.database {
+            Database::Sqlite(database) => database.describe(sql, &Deadline::after(time)),
+            Database::Postgres(database) => database.describe(sql, time).await,
+        }
+    }
+
+    /// The tables that it has.
+    pub(crate) async fn tables(&self, time: Duration) -> Result<Vec<DescribedTable>, Fault> {
+        match &self.database {
+            Database::Sqlite(database) => database.tables(&Deadline::after(time)),
+            Database::Postgres(database) => database.tables(time).await,
         }
     }
 

@@ -589,3 +589,78 @@ async fn postgres_is_spoken_to_under_tls_where_the_certificate_holds() {
         assert!(text.contains(part), "{text}");
     }
 }
+
+/// What `tools add --sql` asks: types of parameters and columns, what may be NULL, and what writes.
+#[tokio::test]
+#[ignore = "needs the server that `scripts/full databases` starts"]
+async fn a_statement_is_described_and_not_run() {
+    let bench = open(&database().await);
+    let described = async |sql: &str| {
+        let described = bench
+            .toolbox
+            .describe("db", sql, Duration::from_secs(10))
+            .await;
+        described.map_err(|reply| reply.message.unwrap_or_default())
+    };
+    let shown = async |sql: &str| {
+        let found = described(sql).await.unwrap();
+        let part = |all: &[(String, Option<Value>)]| {
+            let one = |(name, schema): &(String, Option<Value>)| {
+                let schema = schema.as_ref().map_or("?".to_owned(), ToString::to_string);
+                format!("{name} {schema}")
+            };
+            all.iter().map(one).collect::<Vec<_>>().join(", ")
+        };
+        let effect = found.effect.word();
+        format!(
+            "{effect}: {} => {}",
+            part(&found.parameters),
+            part(&found.columns)
+        )
+    };
+    for (sql, expected) in [
+        (
+            "select id, name from t where id > :least",
+            "read: least {\"type\":\"integer\"} => id {\"type\":\"integer\"}, \
+             name {\"type\":[\"string\",\"null\"]}",
+        ),
+        (
+            "select t.id from log left join t on t.id = log.id",
+            "read:  => id {\"type\":[\"integer\",\"null\"]}",
+        ),
+        (
+            "select :m::mood as m, array[1] as list, now() as at, '{}'::json as j",
+            "read: m {\"enum\":[\"sad\",\"happy\"]} => m {\"enum\":[\"sad\",\"happy\",null]}, \
+             list {\"type\":[\"array\",\"null\"],\"items\":{\"type\":[\"integer\",\"null\"]}}, \
+             at {\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}, j ?",
+        ),
+        (
+            "insert into log (text) values (:text)",
+            "write: text {\"type\":\"string\"} => ",
+        ),
+        (
+            "delete from log where id = :id",
+            "destructive: id {\"type\":\"integer\"} => ",
+        ),
+    ] {
+        assert_eq!(shown(sql).await, expected, "{sql}");
+    }
+    assert!(
+        described("select nosuch from t")
+            .await
+            .unwrap_err()
+            .contains("nosuch")
+    );
+    // Nothing was run: the table is as empty as it was.
+    assert_eq!(count(&bench, "db.count").await, 0);
+    let tables = bench
+        .toolbox
+        .tables("db", Duration::from_secs(10))
+        .await
+        .unwrap();
+    let t = tables.iter().find(|table| table.name == "t").unwrap();
+    assert_eq!(
+        (t.columns.join(" "), t.key.join(" ")),
+        ("id name".to_owned(), "id".to_owned())
+    );
+}

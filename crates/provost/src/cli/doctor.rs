@@ -16,6 +16,7 @@ use crate::screen::words::count;
 use crate::workspace_path::WorkspacePath;
 
 mod model;
+mod probe;
 mod recount;
 
 /// Arguments of `doctor`.
@@ -27,6 +28,9 @@ pub struct DoctorArgs {
     /// count all runs that are over anew, for `stats`
     #[arg(long, conflicts_with = "model")]
     recount: bool,
+    /// reach each tool, without calling an operation of it
+    #[arg(long, conflicts_with_all = ["model", "recount"])]
+    probe: bool,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -85,7 +89,13 @@ pub fn run(verb: &DoctorArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     found.extend(of_network(&workspace));
     found.extend(of_budget(&workspace));
     not_checked.push("whether the tools do what they declare".to_owned());
-    not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
+    if verb.probe {
+        let (reached, untried) = probe::look(&workspace)?;
+        found.extend(reached);
+        not_checked.extend(untried);
+    } else {
+        not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
+    }
     Ok(report(verb, &workspace, &found, &not_checked))
 }
 

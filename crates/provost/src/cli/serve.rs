@@ -6,13 +6,14 @@ use std::sync::Arc;
 use clap::Args;
 use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::telemetry::Exporter;
-use provost_engine::work::WorkOptions;
+use provost_engine::work::{WorkEvent, WorkOptions};
 use provost_server::{Lent, Offer, ServeError, ServeOptions, Server};
 
 use super::{check, diff};
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
+use crate::drive::supervisor::supervised;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::{card, run as run_screen};
@@ -74,9 +75,10 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let served = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
-        let server = Server::open(Arc::clone(&engine), options, lent(place), halt)?;
+        let server = Server::open(Arc::clone(&engine), options, lent(place), halt.clone())?;
         announce(&server, &engine)?;
-        let worked = server.run(&|told| log.put(told)).await;
+        let put = |told: &WorkEvent<'_>| log.put(told);
+        let worked = supervised(server.run(&put), halt).await;
         worked.map_err(Failure::from)
     });
     // Why not waited for: a tool's thread that hangs must not keep the command from ending.

@@ -18,6 +18,7 @@ use crate::workspace_path::WorkspacePath;
 
 mod add;
 mod call;
+mod database;
 mod diff;
 mod import;
 mod lock;
@@ -50,7 +51,7 @@ enum ToolsVerb {
         #[arg(long)]
         json: bool,
     },
-    /// add an MCP server or HTTP API to provost.toml
+    /// add a server, an API or a database to provost.toml
     Add(add::Add),
     /// call an operation as a plan of one step
     Call(call::CallArgs),

@@ -8,13 +8,14 @@ use provost_engine::engine::EngineError;
 use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::owner::living;
 use provost_engine::telemetry::Exporter;
-use provost_engine::work::{WorkOptions, work};
+use provost_engine::work::{WorkEvent, WorkOptions, work};
 use serde_json::json;
 
 use crate::document::reason;
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::sign_head;
+use crate::drive::supervisor::supervised;
 use crate::failure::{Exit, Failure};
 use crate::metrics::MetricsDoor;
 use crate::output;
@@ -83,7 +84,8 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let worked = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
-        work(&engine, working, halt, &|told| log.put(told)).await
+        let put = |told: &WorkEvent<'_>| log.put(told);
+        supervised(work(&engine, working, halt.clone(), &put), halt).await
     });
     // Why not waited for: a tool's thread that hangs must not keep the command from ending.
     runtime.shutdown_background();

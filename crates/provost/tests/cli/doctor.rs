@@ -54,3 +54,79 @@ fn what_is_not_fit_is_named() {
       whether servers of `http` tools answer: nothing is called
     ");
 }
+
+/// Each tool is reached, or what mends it is said: a database, one without its table for keys, a
+/// host that answers, one that does not, a secret that is missing.
+#[test]
+fn each_tool_is_reached_or_what_mends_it_is_said() {
+    let place = Workplace::new();
+    let answers = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = |listener: &std::net::TcpListener| listener.local_addr().unwrap().port();
+    let (up, down) = (port(&answers), port(&silent));
+    drop(silent);
+    let mut config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    for (name, port) in [("up", up), ("down", down)] {
+        config += &format!(
+            "[tools.{name}]\nkind = \"http\"\nbase_url = \"http://127.0.0.1:{port}\"\n\
+             [tools.{name}.ops.get]\nrequest = {{ method = \"GET\", path = \"/\" }}\n\
+             effect = \"read\"\n"
+        );
+    }
+    config += "
+[tools.log]
+kind = \"sql\"
+database = \"data/shop.db\"
+[tools.log.ops.note]
+execute = \"insert into orders values ('x')\"
+idempotency = { key = \"table\" }
+[tools.far]
+kind = \"http\"
+base_url = \"http://127.0.0.1:9\"
+auth = { bearer = \"env:NOT_THERE\" }
+[tools.far.ops.get]
+request = { method = \"GET\", path = \"/\" }
+effect = \"read\"
+";
+    place.write("provost.toml", config);
+    let ran = place.run(&["doctor", "--probe"]).to_string();
+    assert_snapshot!(ran.replace(&down.to_string(), "PORT"), @"
+    exit 2
+    --- stdout
+    ok      workspace  DIR: 7 tools, 3 playbooks
+    ok      policy     loads; solo: `ada` may request and approve
+    ok      lock       there is no provost.lock: tools are not pinned
+    not ok  tools      `far`: the secret `env:NOT_THERE` is not set; export it before you start
+    ok      journal    nothing has run here yet
+    ok      pauses     nothing is paused
+    ok      reached    `shop`: connected
+    ok      reached    `up`: 127.0.0.1 answers
+    not ok  reached    `down`: 127.0.0.1:PORT cannot be reached: Connection refused (os error 111)
+    not ok  reached    `log`: the database has no table for keys
+    not ok  reached    `far`: the secret `env:NOT_THERE` is not set; export it before you start
+
+    hint: a plan that needs it is not run until then
+
+    hint: start what `down` stands for, or correct its address in provost.toml
+
+    hint: `provost tools prepare log` makes it
+
+    hint: give `far` its secret: export the variable, or write the file
+
+    not checked:
+      whether tools changed: there is no provost.lock
+      whether a journal can be written: there is none yet
+      whether the tools do what they declare
+      whether `notes` is reached: only a call would tell
+    ");
+    // The control: without the flag nothing is reached.
+    let ran = place.run(&["doctor"]).to_string();
+    assert!(!ran.contains("reached"), "{ran}");
+    // The command that it names mends it.
+    place.run(&["tools", "prepare", "log", "--yes"]).exits(0);
+    let ran = place.run(&["doctor", "--probe"]).to_string();
+    assert!(
+        ran.contains("`log`: connected, with its table for keys"),
+        "{ran}"
+    );
+}

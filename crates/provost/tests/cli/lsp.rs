@@ -98,10 +98,16 @@ impl LspClient {
     }
 
     fn at_place(&mut self, method: &str, part: &str) -> Value {
+        self.with_name(method, part, "")
+    }
+
+    fn with_name(&mut self, method: &str, part: &str, name: &str) -> Value {
         let at = self.at(part);
         let document = json!({ "uri": self.uri });
         let range = json!({ "start": at, "end": at });
-        let params = json!({ "textDocument": document, "position": at, "range": range });
+        let params = json!({
+            "textDocument": document, "position": at, "range": range, "newName": name,
+        });
         self.ask(&format!("textDocument/{method}"), &params)
     }
 
@@ -194,6 +200,10 @@ fn session(place: &Workplace, file: &str, script: &str) -> String {
                 });
                 fixes.collect()
             }
+            "rename" => {
+                let (part, name) = rest.split_once(" -> ").unwrap();
+                renamed(&mut editor, part, name)
+            }
             other => panic!("no verb {other}"),
         };
     }
@@ -226,6 +236,81 @@ fn a_playbook_is_written_with_its_findings() {
         edit schema: something/else -> schema: [
     ";
     assert_snapshot!(session(&place, "playbooks/note.yaml", script));
+}
+
+/// Takes the edits of a rename as an editor does: each line that becomes another one, and what is
+/// then said of the text.
+fn renamed(editor: &mut LspClient, part: &str, name: &str) -> String {
+    let named = editor.at_place("prepareRename", part);
+    let found = editor.with_name("rename", part, name);
+    let Some(edits) = found["changes"][&editor.uri].as_array() else {
+        return format!("  {named}\n  {}\n", found["message"].as_str().unwrap());
+    };
+    let mut lines: Vec<String> = editor.text.lines().map(str::to_owned).collect();
+    for edit in edits.iter().rev() {
+        let at = |end: &str, of: &str| edit["range"][end][of].as_u64().unwrap() as usize;
+        let line = &mut lines[at("start", "line")];
+        // The texts of this session are of one unit a letter.
+        line.replace_range(at("start", "character")..at("end", "character"), name);
+    }
+    let text = lines.join("\n") + "\n";
+    let old: Vec<&str> = editor.text.lines().collect();
+    let new = text.lines().zip(old).filter(|(new, old)| new != old);
+    let new: String = new.map(|(new, _)| format!("  {}\n", new.trim())).collect();
+    new + &told(&editor.says("textDocument/didChange", &text))
+}
+
+#[test]
+fn a_step_is_renamed_wherever_it_stands() {
+    let place = Workplace::new();
+    let script = "
+        open
+        rename steps.co|unt.output -> total
+        rename steps.no|te.status -> total
+        rename steps.no|te.status -> 2nd
+        rename steps.no|te.status -> post
+        rename mat|ch: -> total
+        rename id: tot|al -> count
+        edit steps.count.output -> steps.coutn.output
+        rename id: co|unt -> coutn
+    ";
+    assert_snapshot!(session(&place, "playbooks/note.yaml", script), @r#"
+    > open
+      12:11-12:15 3 E303 `note` is tried at most once: its tool recognises no repetition
+      14:13-14:24 3 V602 a person is asked before `note` calls `notes.write`
+    > rename steps.co|unt.output -> total
+      - id: total
+      args: { path: orders.txt, text: "${ steps.total.output.row.total } orders of ${ params.customer }" }
+      12:11-12:15 3 E303 `note` is tried at most once: its tool recognises no repetition
+      14:13-14:24 3 V602 a person is asked before `note` calls `notes.write`
+    > rename steps.no|te.status -> total
+      {"range":{"start":{"line":17,"character":37},"end":{"line":17,"character":41}},"placeholder":"note"}
+      the plan would be another one: two steps are called `total`; `output.bytes` may be absent: the schema does not name it
+    > rename steps.no|te.status -> 2nd
+      {"range":{"start":{"line":17,"character":37},"end":{"line":17,"character":41}},"placeholder":"note"}
+      `2nd` cannot name a step: a name has up to 40 lower-case letters, digits and `_`, and begins with a letter
+    > rename steps.no|te.status -> post
+      - id: post
+      - { for: noted, check: '${ steps.post.status == "succeeded" }' }
+      - { text: The note is written., cites: [post] }
+      12:11-12:15 3 E303 `post` is tried at most once: its tool recognises no repetition
+      14:13-14:24 3 V602 a person is asked before `post` calls `notes.write`
+    > rename mat|ch: -> total
+      null
+      no step is named there
+    > rename id: tot|al -> count
+      - id: count
+      args: { path: orders.txt, text: "${ steps.count.output.row.total } orders of ${ params.customer }" }
+      12:11-12:15 3 E303 `post` is tried at most once: its tool recognises no repetition
+      14:13-14:24 3 V602 a person is asked before `post` calls `notes.write`
+    > edit steps.count.output -> steps.coutn.output
+      8:11-8:16 2 S702 nothing uses what `count` reads | hint: read it in a step, in `success` or in `answer`, or leave the step out
+      12:11-12:15 3 E303 `post` is tried at most once: its tool recognises no repetition
+      15:43-15:71 1 R102 no step is called `coutn` | hint: did you mean `count`?
+    > rename id: co|unt -> coutn
+      {"range":{"start":{"line":7,"character":10},"end":{"line":7,"character":15}},"placeholder":"count"}
+      the plan would be another one: a person is asked before `post` calls `notes.write`
+    "#);
 }
 
 #[test]

@@ -215,7 +215,7 @@ fn nothing_is_written_of_a_server_that_does_not_answer() {
     --- stderr
     error: no server is named
 
-    hint: `provost tools add NAME -- CMD …`, `NAME --url URL`, `NAME --openapi FILE`, or `--from mcp.json`
+    hint: `provost tools add NAME -- CMD …`, `NAME --url URL`, `NAME --openapi FILE`, `NAME --sql DATABASE`, or `--from mcp.json`
     ");
     std::fs::write(
         place.path("mcp.json"),

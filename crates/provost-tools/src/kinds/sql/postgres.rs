@@ -35,12 +35,14 @@ use provost_run::outcome::{Class, Landing, Reply};
 use serde_json::Value;
 
 use super::address::PostgresServer;
+use super::describe::{DescribedStatement, DescribedTable};
 use super::settings::SqlStatement;
 use crate::fault::{Fault, Request};
 use crate::limits::STOP_GRACE;
 use crate::linked_path::LinkedPath;
 
 mod connect;
+mod describe;
 mod meaning;
 mod run;
 mod values;
@@ -110,6 +112,21 @@ impl PostgresDatabase {
     /// Whether the table for keys is there.
     pub(super) async fn is_prepared(&self, time: Duration) -> Result<bool, Fault> {
         within(time, &CommitFlag::default(), run::is_prepared(self, time)).await
+    }
+
+    /// What a statement takes, gives and does; it is not run.
+    pub(super) async fn describe(
+        &self,
+        sql: &str,
+        time: Duration,
+    ) -> Result<DescribedStatement, Fault> {
+        let work = describe::statement(self, sql, time);
+        within(time, &CommitFlag::default(), work).await
+    }
+
+    /// The tables that the role may read.
+    pub(super) async fn tables(&self, time: Duration) -> Result<Vec<DescribedTable>, Fault> {
+        within(time, &CommitFlag::default(), describe::tables(self, time)).await
     }
 
     /// Makes the table for keys, unless it is there.

@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use provost_run::outcome::Reply;
 
+use super::describe::{DescribedStatement, DescribedTable};
 use super::settings::SqlStatement;
 use crate::deadline::{Deadline, blocking};
 use crate::fault::{Fault, Request};
@@ -34,6 +35,7 @@ use crate::linked_path::LinkedPath;
 use crate::protected_paths::ProtectedPaths;
 
 mod connection;
+mod describe;
 mod run;
 
 /// The database file, by the name the operator gave it.
@@ -93,6 +95,20 @@ impl SqliteDatabase {
     /// Whether the table for keys is there.
     pub(super) fn is_prepared(&self, deadline: &Deadline) -> Result<bool, Fault> {
         run::is_prepared(self, deadline)
+    }
+
+    /// What a statement takes, gives and does; it is not run.
+    pub(super) fn describe(
+        &self,
+        sql: &str,
+        deadline: &Deadline,
+    ) -> Result<DescribedStatement, Fault> {
+        describe::statement(self, sql, deadline)
+    }
+
+    /// The tables of the database.
+    pub(super) fn tables(&self, deadline: &Deadline) -> Result<Vec<DescribedTable>, Fault> {
+        describe::tables(self, deadline)
     }
 
     /// Makes the table for keys, unless it is there.

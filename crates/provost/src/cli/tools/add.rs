@@ -1,5 +1,5 @@
 //! `tools add`: the entry of an MCP server, written with a guess of every effect and its reason;
-//! that of an HTTP API is [`super::import`]'s.
+//! that of an HTTP API is [`super::import`]'s, that of a database [`super::database`]'s.
 //!
 //! Owns the text that is appended to provost.toml. Pins nothing and believes nothing: a person
 //! reads the entry, corrects it and pins it. INVARIANT: what is not known is `destructive`.
@@ -14,8 +14,8 @@ use provost_plan::catalog::Effect;
 use provost_plan::render::escape;
 use serde_json::{Value, json};
 
-use super::import;
 use super::servers::{listings_of, unanswered};
+use super::{database, import};
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -33,7 +33,7 @@ const SECRET_WORDS: [&str; 4] = ["TOKEN", "SECRET", "PASS", "KEY"];
 pub struct Add {
     /// name of the tool in plans
     #[arg(value_name = "NAME", required_unless_present = "from")]
-    name: Option<String>,
+    pub(super) name: Option<String>,
     /// command that starts the MCP server
     #[arg(value_name = "CMD", last = true, requires = "name")]
     command: Vec<String>,
@@ -43,6 +43,20 @@ pub struct Add {
     /// add the operations of an OpenAPI document (3.0 or 3.1)
     #[arg(long, value_name = "FILE", requires = "name", conflicts_with_all = ["command", "from"])]
     openapi: Option<PathBuf>,
+    /// add named queries of a database: a SQLite file, or a postgres:// URL
+    #[arg(
+        long,
+        value_name = "DATABASE",
+        requires = "name",
+        conflicts_with_all = ["command", "from", "openapi", "url", "bearer"]
+    )]
+    pub(super) sql: Option<String>,
+    /// file of the queries, each below a line `-- name: NAME`; repeatable
+    #[arg(long, value_name = "FILE", requires = "sql")]
+    pub(super) queries: Vec<PathBuf>,
+    /// password of the database: env:NAME or file:PATH
+    #[arg(long, value_name = "env:NAME|file:PATH", requires = "sql")]
+    pub(super) password: Option<String>,
     /// URL of a remote server, or of an API
     #[arg(long, value_name = "URL", requires = "name", conflicts_with_all = ["command", "from"])]
     pub(super) url: Option<String>,
@@ -54,8 +68,8 @@ pub struct Add {
         conflicts_with_all = ["command", "from"]
     )]
     pub(super) bearer: Option<String>,
-    /// add only this operation id or tag; repeatable
-    #[arg(long, value_name = "ID", requires = "openapi")]
+    /// add only this operation id, tag or table; repeatable
+    #[arg(long, value_name = "ID", conflicts_with_all = ["command", "from", "queries"])]
     pub(super) only: Vec<String>,
     /// print one JSON object
     #[arg(long)]
@@ -85,6 +99,9 @@ enum AddedServer {
 pub fn run(verb: &Add, place: &WorkspacePath) -> Result<Exit, Failure> {
     if let (Some(file), Some(name)) = (&verb.openapi, &verb.name) {
         return import::run(place, name, file, verb);
+    }
+    if let (Some(database), Some(name)) = (&verb.sql, &verb.name) {
+        return database::run(place, name, database, verb);
     }
     let entries = entries(verb)?;
     let mut page = Page::new();
@@ -161,8 +178,8 @@ fn entries(verb: &Add) -> Result<Vec<ToolEntry>, Failure> {
         }],
         _ => {
             return Err(Failure::usage("no server is named").hint(
-                "`provost tools add NAME -- CMD …`, `NAME --url URL`, `NAME --openapi FILE`, or \
-                 `--from mcp.json`",
+                "`provost tools add NAME -- CMD …`, `NAME --url URL`, `NAME --openapi FILE`, \
+                 `NAME --sql DATABASE`, or `--from mcp.json`",
             ));
         }
     })
@@ -354,13 +371,13 @@ fn guess(definition: &Definition) -> (Effect, &'static str) {
 }
 
 /// One line of somebody else's words.
-fn comment(said: &str) -> String {
+pub(super) fn comment(said: &str) -> String {
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&escape(&line), COLUMNS)
 }
 
 /// A name as plans have them.
-fn snake(given: &str) -> String {
+pub(super) fn snake(given: &str) -> String {
     let mut name = String::new();
     let mut lower = false;
     for c in given.chars() {

@@ -1,9 +1,9 @@
 //! `tools add --openapi`: the operations of an HTTP API, by the document that it publishes.
 //!
-//! Owns reading the document from a file and writing what is proposed. Fetches nothing. INVARIANT:
+//! Owns reading the document from a file and writing what is proposed, also of a database. Fetches nothing. INVARIANT:
 //! no file that is there is written over, and either all is written or `provost.toml` is as it was.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use provost_engine::secrets::SecretName;
 use provost_engine::tools::openapi::{ImportRequest, OpenApiError, Proposal, propose};
@@ -31,24 +31,8 @@ pub(super) fn run(
     file: &Path,
     verb: &Add,
 ) -> Result<Exit, Failure> {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
-    if !begins || !name.chars().all(plain) || name.len() > 40 {
-        return Err(Failure::usage(format!("`{name}` cannot name a tool")).hint(
-            "a name has up to 40 lower-case letters, digits and `_`, and begins with a letter",
-        ));
-    }
     let bearer = verb.bearer.as_deref();
-    if let Some(given) = bearer.filter(|given| SecretName::parse(given).is_err()) {
-        return Err(Failure::usage(format!("`{given}` does not name a secret"))
-            .hint("`env:NAME` names a variable, `file:PATH` a file"));
-    }
-    let root = place.root()?;
-    let known = place.unlocked()?;
-    if known.tools().iter().any(|tool| tool.name() == name) {
-        return Err(Failure::usage(format!("there is a tool `{name}` already"))
-            .hint(format!("choose another name, or edit it in {CONFIG_FILE}")));
-    }
+    let root = new_tool(place, name, bearer)?;
     let shown = file.display().to_string();
     let source = file.file_name().unwrap_or_default().to_string_lossy();
     let wanted = ImportRequest {
@@ -68,14 +52,56 @@ pub(super) fn run(
             OpenApiError::NotOpenApi | OpenApiError::Version { .. } => failure,
         }
     })?;
-    write(&root, &proposal)?;
+    finish(place, &root, verb, &proposal)
+}
+
+/// The root of the workspace, if a tool of this name can be added to it.
+pub(super) fn new_tool(
+    place: &WorkspacePath,
+    name: &str,
+    secret: Option<&str>,
+) -> Result<PathBuf, Failure> {
+    if !is_name(name) {
+        return Err(Failure::usage(format!("`{name}` cannot name a tool")).hint(
+            "a name has up to 40 lower-case letters, digits and `_`, and begins with a letter",
+        ));
+    }
+    if let Some(given) = secret.filter(|given| SecretName::parse(given).is_err()) {
+        return Err(Failure::usage(format!("`{given}` does not name a secret"))
+            .hint("`env:NAME` names a variable, `file:PATH` a file"));
+    }
+    let root = place.root()?;
+    let known = place.unlocked()?;
+    if known.tools().iter().any(|tool| tool.name() == name) {
+        return Err(Failure::usage(format!("there is a tool `{name}` already"))
+            .hint(format!("choose another name, or edit it in {CONFIG_FILE}")));
+    }
+    Ok(root)
+}
+
+/// Whether a plan can name a tool or an operation so.
+pub(super) fn is_name(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+    begins && name.chars().all(plain) && name.len() <= 40
+}
+
+/// Writes what is proposed, and says so.
+pub(super) fn finish(
+    place: &WorkspacePath,
+    root: &Path,
+    verb: &Add,
+    proposal: &Proposal,
+) -> Result<Exit, Failure> {
+    let name = verb.name.as_deref().unwrap_or_default();
+    write(root, proposal)?;
     if verb.json {
         let added = [json!({ "tool": name, "operations": proposal.operations })];
         let left_out = |(title, why): &(String, String)| format!("{title}: {why}");
         let left_out: Vec<String> = proposal.left_out.iter().map(left_out).collect();
         output::json(&added_json(&added, &[], &left_out));
     } else {
-        output::note(&told(place, name, &proposal).finish());
+        output::note(&told(place, name, proposal).finish());
     }
     Ok(Exit::Done)
 }
