@@ -101,7 +101,7 @@ pub const OWNED: [Owned; 12] = [
     owned(
         "token of a request",
         "crates/provost-server/src/door/token.rs",
-        &["get_all(header::AUTHORIZATION)", "(\"bearer\")"],
+        &["get_all(header::AUTHORIZATION)", "case(\"bearer\")"],
     ),
 ];
 
