@@ -154,6 +154,10 @@ fn small_text(path: &Path) -> Result<String, Failure> {
     Ok(text)
 }
 
+/// What else there is where a login is enough.
+const BY_LOGIN: &str = "say it on the page of `provost serve`, or sign it: `provost key new` makes \
+                        a key, `--key FILE` names one elsewhere";
+
 /// Who speaks, with the key they sign with.
 #[derive(Debug)]
 pub struct LocalSigner {
@@ -165,9 +169,13 @@ impl LocalSigner {
     /// Who speaks in a workspace: the owner of the key that is typed; else who works there, who
     /// signs what `needs` it where that is required.
     pub fn here(workspace: &Workspace, choice: &KeyChoice, needs: bool) -> Result<Self, Failure> {
-        let required = workspace.required().least != Credential::Nothing;
-        if choice.key.is_some() || (needs && required) {
-            return Self::with_key(&workspace.user().id, choice);
+        let least = workspace.required().least;
+        if choice.key.is_some() || (needs && least != Credential::Nothing) {
+            let signer = Self::with_key(&workspace.user().id, choice);
+            return match least {
+                Credential::Login => signer.map_err(|failure| failure.hint(BY_LOGIN)),
+                Credential::Nothing | Credential::Signature => signer,
+            };
         }
         Ok(Self {
             by: workspace.user().id.clone(),
@@ -197,10 +205,7 @@ impl LocalSigner {
                         "what is said here must be signed, and `{user}` has no key in {}",
                         path.display()
                     ))
-                    .hint(
-                        "`provost key new` makes one; `--key FILE` names one elsewhere; where a \
-                         login is enough, say it on the page of `provost serve`",
-                    ));
+                    .hint("`provost key new` makes one; `--key FILE` names one elsewhere"));
                 }
                 path
             }

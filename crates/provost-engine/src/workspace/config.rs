@@ -351,7 +351,7 @@ pub(super) fn read_approvals(
     let span = fields.span();
     fields.finish();
     let vouchers = keys(&named, "vouchers", diagnostics);
-    if least == Credential::Login && vouchers.is_empty() {
+    if least == Credential::Login && named.is_empty() {
         let message = "`require = \"login\"` names no server: `vouchers` lists the public keys of \
                        the servers whose logins count";
         bad(diagnostics, span, message);

@@ -128,6 +128,43 @@ test("by keys alone", async () => {
   assert.deepEqual(page.wrong, []);
 });
 
+test("a run is amended by keys alone, and what was typed wrongly is not lost", async () => {
+  const place = await stage("sla");
+  const page = await place.browser();
+  await place.enter(page);
+  const run = await begin(page, place.origin, SLA);
+  await page.waitForSelector("#waits .wait");
+  await page.focus("#amend");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(`${run}/amend`);
+  await sound(page, "run-amend");
+  const plan = await page.inputValue("#plan");
+  const retype = async (text, reason) => {
+    await page.focus("#plan");
+    await page.keyboard.press("Control+A");
+    await page.keyboard.insertText(text);
+    await page.keyboard.press("Tab");
+    if (reason) await page.keyboard.type(reason);
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Enter");
+  };
+  const wrong = plan.replace('"pager.', '"pagers.');
+  assert.notEqual(wrong, plan);
+  await retype(wrong, "the other pager");
+  await page.waitForSelector("#findings li");
+  await sound(page, "run-amend-findings");
+  assert.equal(await page.inputValue("#plan"), wrong);
+  assert.equal(await page.inputValue("#reason"), "the other pager");
+  const better = plan.replace("exceed the SLA of", "exceed our SLA of");
+  assert.notEqual(better, plan);
+  await retype(better);
+  await page.waitForURL(/said=taken/);
+  await page.waitForSelector("#waits .row");
+  await page.click("#waits .row");
+  assert.match(await page.innerText("main"), /exceed our SLA of/);
+  assert.deepEqual(page.wrong, []);
+});
+
 test("by touch on a narrow screen, with a no and its reason", async () => {
   const place = await stage("sla");
   const page = await place.browser({ viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });

@@ -137,7 +137,7 @@ fn finish(server: &Served, ada: &str, bo: &str, run: &str, approved: &BTreeSet<S
             "in_doubt" => {
                 let settle = json!({
                     "kind": "settle", "slot": { "step": "note" }, "settled": "happened",
-                    "output": { "bytes": 20 }, "reason": "the file is there",
+                    "output": { "path": "note.txt", "bytes": 20 }, "reason": "the file is there",
                 });
                 let said = server.ask(bo, &to, &settle);
                 assert!([200, 202, 409].contains(&said.status), "{said:?}");

@@ -455,7 +455,7 @@ fn a_login_that_cannot_be_is_a_finding() {
         (
             "session =",
             "tls = {}\nsession =",
-            "`tls` is not carried out",
+            "`tls` needs the field `cert`",
         ),
     ] {
         let place = place(&provider, "");
