@@ -408,8 +408,7 @@ impl Typing<'_, '_> {
                 self.report(first.span.to(operand.span), message);
                 return Typed::of(Kinds::ANY);
             }
-            let range = ranges::of_chain(*operator, &left, &right);
-            left = range.unwrap_or(Typed::of(result));
+            left = ranges::of_chain(*operator, &left, &right).unwrap_or(Typed::of(result));
         }
         left
     }

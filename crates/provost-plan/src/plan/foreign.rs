@@ -20,8 +20,10 @@ mod call;
 mod diagram;
 mod document;
 mod expression;
+mod fields;
 mod flow;
 mod lines;
+mod messages;
 mod names;
 mod words;
 mod write;
@@ -164,7 +166,7 @@ pub fn explained(
 }
 
 /// How a document in another form becomes a plan.
-const CONVERT: &str = "`provost check FILE --convert` writes it as a plan, and marks what is open";
+const CONVERT: &str = "`--convert` writes it as a plan, and marks what is open";
 
 /// The findings of a plan, with the way on where it may be a document in another form after all.
 fn with_way_on(source: &Source, mut diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {

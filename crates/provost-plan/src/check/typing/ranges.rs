@@ -68,22 +68,19 @@ impl Range {
 
     /// The range of the least, or of the largest, of some numbers.
     fn of_extreme(is_least: bool, all: &[Self]) -> Self {
+        let leasts = all.iter().map(|range| range.least);
+        let mosts = all.iter().map(|range| range.most);
         // Why so: the least is no larger than any, and as large as the least of all bounds.
-        let every = |bound: fn(&Self) -> Option<i64>| -> Option<Vec<i64>> {
-            all.iter().map(bound).collect()
-        };
-        let some = |bound: fn(&Self) -> Option<i64>| all.iter().filter_map(bound);
-        let (least, most): (fn(&Self) -> _, fn(&Self) -> _) = (|r| r.least, |r| r.most);
         if is_least {
-            Self {
-                least: every(least).and_then(|all| all.into_iter().min()),
-                most: some(most).min(),
-            }
+            let every: Option<Vec<i64>> = leasts.collect();
+            let least = every.and_then(|all| all.into_iter().min());
+            let most = mosts.flatten().min();
+            Self { least, most }
         } else {
-            Self {
-                least: some(least).max(),
-                most: every(most).and_then(|all| all.into_iter().max()),
-            }
+            let every: Option<Vec<i64>> = mosts.collect();
+            let most = every.and_then(|all| all.into_iter().max());
+            let least = leasts.flatten().max();
+            Self { least, most }
         }
     }
 

@@ -8,7 +8,9 @@
 use serde_json::Value;
 
 use super::call::{self, call_of};
+use super::fields::{condition, guarding, is_proof, timing};
 use super::flow::{self, FlowEdge};
+use super::messages::{holds_messages, is_said, is_tasks};
 use super::names::{is_answer, word};
 use super::words::{goal_rank, holds_variables, is_list, is_silent, is_silent_above, means};
 use super::{ForeignAnswer, ForeignCondition, ForeignPlan, ForeignStep};
@@ -139,52 +141,14 @@ impl DocumentReader<'_> {
         let first = self.draft.steps.len();
         for (key, value) in entries {
             let name = word(&key.value);
+            if is_job && self.of_job(under, &key.value, value, &mut inner)
+                || self.of_all(under, &name, value, &mut inner)
+            {
+                continue;
+            }
             match (means(&name), &value.kind) {
-                (_, Kind::Map(outputs)) if is_job && name == "outputs" => {
-                    let given = outputs.iter().filter_map(|(key, value)| match &value.kind {
-                        Kind::Text(text) => Some((key.value.clone(), text.clone())),
-                        _ => None,
-                    });
-                    self.draft
-                        .passed_on
-                        .insert(under.to_owned(), given.collect());
-                }
-                // Why: who may let it happen there is said where the place is set up.
-                (_, Kind::Text(_) | Kind::Map(_)) if is_job && name == "environment" => {
-                    inner.approval = true;
-                    self.part(&key.value, "approval");
-                }
-                (_, Kind::Map(from)) if name == "connections" => {
-                    self.edges.extend(flow::connections(from));
-                }
                 (_, Kind::List(_)) if holds_messages(value) => {
                     nested.push((key.value.as_str(), value));
-                }
-                (Some("when"), Kind::Text(_) | Kind::Bool(_)) => {
-                    inner.conditions.push(condition(value, false));
-                }
-                (Some("when (not)"), Kind::Text(_)) => {
-                    inner.conditions.push(condition(value, true))
-                }
-                (Some("approval"), Kind::Bool(_) | Kind::Text(_)) => {
-                    inner.approval |= value.kind != Kind::Bool(false);
-                }
-                (_, Kind::Text(text)) if goal_rank(&name).is_some() => {
-                    self.goal(&name, text);
-                }
-                (_, Kind::Map(_) | Kind::List(_)) if holds_variables(&name) => {
-                    let (variables, _) = call::arguments(value);
-                    let default = |value: &Value| value.get("default").unwrap_or(value).clone();
-                    let variables = variables
-                        .iter()
-                        .map(|(key, value)| (key.clone(), default(value)));
-                    self.draft.variables.extend(variables);
-                }
-                (_, Kind::List(proofs)) if name == "success" && proofs.iter().all(is_proof) => {
-                    self.draft.success = Some(value.to_value());
-                }
-                (_, Kind::Text(text)) if name == "text" && word(under) == "goal" => {
-                    self.goal("goal", text);
                 }
                 (_, Kind::Text(_)) if name == "text" && word(under) == "answer" => {
                     self.answer_or_rest(&key.value, "answer", value);
@@ -222,6 +186,62 @@ impl DocumentReader<'_> {
                 last.names.push(under.to_owned());
             }
         }
+    }
+
+    /// Takes what a job says of itself alone: what it passes on, and where it may happen.
+    fn of_job(&mut self, job: &str, key: &str, value: &Node, inner: &mut Around) -> bool {
+        match (word(key).as_str(), &value.kind) {
+            ("outputs", Kind::Map(outputs)) => {
+                let given = outputs.iter().filter_map(|(key, value)| match &value.kind {
+                    Kind::Text(text) => Some((key.value.clone(), text.clone())),
+                    _ => None,
+                });
+                let passed_on = &mut self.draft.passed_on;
+                passed_on.insert(job.to_owned(), given.collect());
+            }
+            // Why: who may let it happen there is said where the place is set up.
+            ("environment", Kind::Text(_) | Kind::Map(_)) => {
+                inner.approval = true;
+                self.part(key, "approval");
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Takes what a map says of all steps inside, or of the whole.
+    fn of_all(&mut self, under: &str, name: &str, value: &Node, inner: &mut Around) -> bool {
+        match (means(name), &value.kind) {
+            (_, Kind::Map(from)) if name == "connections" => {
+                self.edges.extend(flow::connections(from));
+            }
+            (Some("when"), Kind::Text(_) | Kind::Bool(_)) => {
+                inner.conditions.push(condition(value, false));
+            }
+            (Some("when (not)"), Kind::Text(_)) => {
+                inner.conditions.push(condition(value, true));
+            }
+            (Some("approval"), Kind::Bool(_) | Kind::Text(_)) => {
+                inner.approval |= value.kind != Kind::Bool(false);
+            }
+            (_, Kind::Text(text)) if goal_rank(name).is_some() => self.goal(name, text),
+            (_, Kind::Map(_) | Kind::List(_)) if holds_variables(name) => {
+                let (variables, _) = call::arguments(value);
+                let default = |value: &Value| value.get("default").unwrap_or(value).clone();
+                let variables = variables
+                    .iter()
+                    .map(|(key, value)| (key.clone(), default(value)));
+                self.draft.variables.extend(variables);
+            }
+            (_, Kind::List(proofs)) if name == "success" && proofs.iter().all(is_proof) => {
+                self.draft.success = Some(value.to_value());
+            }
+            (_, Kind::Text(text)) if name == "text" && word(under) == "goal" => {
+                self.goal("goal", text);
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// Takes a limit of the whole; a second one of its kind is left open.
@@ -419,18 +439,7 @@ impl DocumentReader<'_> {
                     .get_or_insert_with(|| text.trim().to_owned());
             }
             ("id" | "steps.ID.output", Kind::Text(text)) => {
-                let text = text.trim();
-                if text.contains(char::is_whitespace) {
-                    step.description = Some(text.to_owned());
-                    // Why a name too: others may refer to the step by it.
-                    if plays == "id" {
-                        step.names.push(text.to_owned());
-                    }
-                } else if plays == "id" && !matches!(name.as_str(), "name" | "task" | "task_name") {
-                    step.names.insert(0, text.to_owned());
-                } else {
-                    step.names.push(text.trim_start_matches("$.").to_owned());
-                }
+                named(step, plays == "id", &name, text.trim());
             }
             ("id", Kind::Number(number)) => step.names.push(number.to_string()),
             _ => {
@@ -465,167 +474,17 @@ impl DocumentReader<'_> {
     }
 }
 
-/// Reads what a step waits for, and under which conditions it runs; says whether it was understood.
-fn guarding(step: &mut ForeignStep, plays: &str, value: &Node) -> bool {
-    let json = value.to_value();
-    let mut understood = true;
-    match (plays, &value.kind) {
-        ("needs", _) => match texts(&json) {
-            Some(needs) => step.needs = Some(needs),
-            None => understood = false,
-        },
-        // Why nothing: this is what holds of every step that waits for another.
-        ("when", Kind::Text(text)) if text.trim_matches(['$', '{', '}', ' ']) == "success()" => {}
-        ("when", Kind::Text(_) | Kind::Bool(_)) => step.conditions.push(condition(value, false)),
-        ("when", Kind::List(all)) => {
-            step.conditions
-                .extend(all.iter().map(|one| condition(one, false)));
+/// Gives a step a name by which others refer to it or to its result.
+fn named(step: &mut ForeignStep, is_id: bool, field: &str, text: &str) {
+    if text.contains(char::is_whitespace) {
+        step.description = Some(text.to_owned());
+        // Why a name too: others may refer to the step by it.
+        if is_id {
+            step.names.push(text.to_owned());
         }
-        ("when (not)", Kind::Text(_)) => step.conditions.push(condition(value, true)),
-        ("for_each", Kind::Text(list)) => step.each = Some(list.clone()),
-        ("approval", Kind::Bool(_) | Kind::Text(_)) => {
-            let no = ["no", "none", "false", "never"];
-            let says_no = json.as_str().is_some_and(|text| no.contains(&text));
-            step.approval |= json != Value::Bool(false) && !says_no;
-        }
-
-        _ => understood = false,
-    }
-    understood
-}
-
-/// Reads how often, how long, and what a failure does; says whether it was understood.
-fn timing(step: &mut ForeignStep, plays: &str, name: &str, value: &Node) -> bool {
-    let json = value.to_value();
-    let mut understood = true;
-    match (plays, &value.kind) {
-        ("on_failure", _) => match json.as_str().and_then(failure) {
-            Some(word) => step.on_failure = Some(word),
-            None => understood = false,
-        },
-        ("on_failure: continue", Kind::Bool(on)) => {
-            if *on {
-                step.on_failure = Some("continue");
-            }
-        }
-        ("retry", Kind::List(one)) if one.len() == 1 => {
-            // Why one more: what is counted here are the attempts after the first.
-            let one = one.first();
-            let count = one.and_then(|one| flow::field(one, "max_attempts"));
-            match count.and_then(|count| count.to_value().as_u64()) {
-                Some(count) => step.attempts = Some((count + 1).clamp(1, 100)),
-                None => understood = false,
-            }
-            let wait = one.and_then(|one| flow::field(one, "interval_seconds"));
-            step.backoff = wait.map(|wait| format!("{}s", wait.to_value()));
-        }
-        ("retry", _) => match attempts(name, &json) {
-            Some(attempts) => {
-                step.attempts = Some(attempts);
-                let wait = json.get("delay").or_else(|| json.get("backoff"));
-                step.backoff = wait.and_then(|wait| timeout("", wait));
-            }
-            None => understood = false,
-        },
-        ("timeout", _) => match timeout(name, &json) {
-            Some(timeout) => step.timeout = Some(timeout),
-            None => understood = false,
-        },
-        ("retry.backoff", _) => match timeout(name, &json) {
-            Some(backoff) => step.backoff = Some(backoff),
-            None => understood = false,
-        },
-        _ => understood = false,
-    }
-    understood
-}
-
-/// Whether each entry of a map is a task: what is to be done, with what is expected of whom.
-fn is_tasks(entries: &[(crate::source::Spanned<String>, Node)]) -> bool {
-    let has = |node: &Node, name: &str| flow::text(node, name).is_some();
-    let mut all = entries.iter().map(|(_, value)| value);
-    !entries.is_empty()
-        && all.all(|task| {
-            has(task, "description") && (has(task, "expected_output") || has(task, "agent"))
-        })
-}
-
-/// Whether a part of a message is said, thought or answered, and calls nothing.
-fn is_said(node: &Node) -> bool {
-    let kind = flow::text(node, "type");
-    let said = [
-        "text",
-        "tool_result",
-        "function_call_output",
-        "reasoning",
-        "thinking",
-    ];
-    kind.is_some_and(|kind| said.contains(&kind.as_str()))
-}
-
-/// Whether a list holds parts of messages.
-fn holds_messages(node: &Node) -> bool {
-    let Kind::List(items) = &node.kind else {
-        return false;
-    };
-    let is_call = |node: &Node| call::is_call_part(node);
-    items.iter().any(is_call)
-}
-
-fn is_proof(node: &Node) -> bool {
-    node.get("for").is_some() && node.get("check").is_some()
-}
-
-fn condition(value: &Node, negated: bool) -> ForeignCondition {
-    let text = match value.to_value() {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    ForeignCondition { text, negated }
-}
-
-/// Names in a list, or one of them; what stands for none is left out.
-fn texts(json: &Value) -> Option<Vec<String>> {
-    let one = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    };
-    let all: Option<Vec<String>> = match json {
-        Value::Array(items) => items.iter().map(one).collect(),
-        other => one(other).map(|text| vec![text]),
-    };
-    all.map(|all| all.into_iter().filter(|name| name != "-1").collect())
-}
-
-fn failure(word: &str) -> Option<&'static str> {
-    match word {
-        "continue" | "ignore" | "skip" => Some("continue"),
-        "stop" | "abort" | "fail" => Some("stop"),
-        "replan" => Some("replan"),
-        "escalate" | "ask" | "ask_human" => Some("escalate"),
-        _ => None,
-    }
-}
-
-/// How often a step is attempted in all; `retries` counts those after the first.
-fn attempts(name: &str, json: &Value) -> Option<u64> {
-    let count = match json {
-        Value::Object(map) => ["attempts", "max_attempts", "max"]
-            .iter()
-            .find_map(|key| map.get(*key)?.as_u64())?,
-        other => other.as_u64()?,
-    };
-    Some((if name == "retries" { count + 1 } else { count }).clamp(1, 100))
-}
-
-fn timeout(name: &str, json: &Value) -> Option<String> {
-    match json {
-        Value::String(text) if crate::duration::parse(text).is_ok() => Some(text.clone()),
-        Value::Number(number) if number.is_u64() => {
-            let unit = if name.ends_with("minutes") { "m" } else { "s" };
-            Some(format!("{number}{unit}"))
-        }
-        _ => None,
+    } else if is_id && !matches!(field, "name" | "task" | "task_name") {
+        step.names.insert(0, text.to_owned());
+    } else {
+        step.names.push(text.trim_start_matches("$.").to_owned());
     }
 }

@@ -172,26 +172,21 @@ impl TextReader<'_> {
         match item(line) {
             Some(text) => self.sentence(text),
             None if self.draft.steps.is_empty() && self.draft.goal.is_none() => {
-                let goal = line
-                    .trim_start_matches(['#', ' '])
-                    .trim_end_matches(':')
-                    .trim();
-                // Why not these: they say that a list follows, and not what it is for.
-                let heads = [
-                    "plan",
-                    "the plan",
-                    "steps",
-                    "tasks",
-                    "task list",
-                    "to do",
-                    "todo",
-                ];
-                let is_head = heads.contains(&goal.to_lowercase().as_str());
-                self.draft.goal = (!goal.starts_with('<') && goal.len() > 3 && !is_head)
-                    .then(|| (0, goal.to_owned()));
+                self.heading(line);
             }
             None => {}
         }
+    }
+
+    /// The line above a list says what it is for.
+    fn heading(&mut self, line: &str) {
+        let goal = line.trim_start_matches(['#', ' ']).trim_end_matches(':');
+        let goal = goal.trim();
+        // Why not these: they say that a list follows, and not what it is for.
+        let heads = "plan|the plan|steps|tasks|task list|to do|todo";
+        let is_head = heads.split('|').any(|head| goal.to_lowercase() == head);
+        let is_goal = !goal.starts_with('<') && goal.len() > 3 && !is_head;
+        self.draft.goal = is_goal.then(|| (0, goal.to_owned()));
     }
 
     /// A line of a log of thoughts, calls and what came back.

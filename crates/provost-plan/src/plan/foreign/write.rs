@@ -14,6 +14,10 @@ use super::{Conversion, ForeignCondition, ForeignPlan, ForeignStep, OpenPart};
 use crate::catalog::{Catalog, Operation};
 use crate::plan::PLAN_SCHEMA;
 
+mod each;
+
+use each::after_each;
+
 /// What stands in the place of a reference that is not understood; no name of the language.
 const OPEN: &str = "${ open }";
 
@@ -197,48 +201,6 @@ impl PlanWriter<'_> {
             Some([only]) => self.names.steps.get(only).cloned(),
             Some(_) => None,
             None => self.names.ids.get(at.checked_sub(1)?).cloned(),
-        }
-    }
-
-    /// A step whose sentence begins with `for each`, over the one list of the nearest step before
-    /// that has one; none if it is another.
-    fn each_of_sentence(&self, at: usize, step: &ForeignStep) -> Option<ForeignStep> {
-        let rest = after_each(step.description.as_deref()?)?;
-        if step.each.is_some() || decides(rest) {
-            return None;
-        }
-        let tool = tool_of(step.tool.as_deref()?, self.catalog).ok()?;
-        let before = self.names.ids.iter().take(at).rev();
-        let (list, item) = before.filter_map(|id| self.list_of(id)).next()?;
-        let input = self.catalog.get(tool)?.input.value();
-        let wanted = input.get("required").and_then(Value::as_array);
-        let wanted = wanted.into_iter().flatten().filter_map(Value::as_str);
-        let mut step = step.clone();
-        for name in wanted.filter(|name| item.contains(*name)) {
-            let read = Value::String(format!("{{{{ item.{name} }}}}"));
-            step.args.entry(name.to_owned()).or_insert(read);
-        }
-        step.each = Some(list);
-        Some(step)
-    }
-
-    /// The one list in what a step comes to, as an expression, and the fields of its items.
-    fn list_of(&self, id: &str) -> Option<(String, BTreeSet<String>)> {
-        let called = self.calls.iter().find(|(step, _)| step == id);
-        let output = self.catalog.get(&called?.1)?.output.as_ref()?.value();
-        let items = |schema: &Value| -> Option<BTreeSet<String>> {
-            (schema.get("type")? == "array").then_some(())?;
-            let fields = schema.get("items")?.get("properties")?.as_object()?;
-            Some(fields.keys().cloned().collect())
-        };
-        if let Some(fields) = items(output) {
-            return Some((format!("steps.{id}.output"), fields));
-        }
-        let named = output.get("properties")?.as_object()?.iter();
-        let mut lists = named.filter_map(|(name, schema)| Some((name, items(schema)?)));
-        match (lists.next(), lists.next()) {
-            (Some((name, fields)), None) => Some((format!("steps.{id}.output.{name}"), fields)),
-            _ => None,
         }
     }
 
@@ -615,15 +577,6 @@ fn decides(text: &str) -> bool {
         " until ",
     ];
     says.iter().any(|word| text.contains(word))
-}
-
-/// What a sentence says behind `for each THING`.
-fn after_each(text: &str) -> Option<&str> {
-    let lower = text.to_ascii_lowercase();
-    let heads = ["for each ", "for every ", "for all "];
-    let head = heads.iter().find(|head| lower.starts_with(**head))?;
-    let rest = text.get(head.len()..)?;
-    Some(rest.split_once(',').map_or(rest, |(_, rest)| rest))
 }
 
 /// Whether a sentence wants a person's word.
