@@ -178,6 +178,19 @@ pub(super) fn similar(
     }
     let first = words.iter().find(|word| !is_little(&word.key));
     let begins_alike = first.is_some_and(|word| word.used);
+    let read = found.iter();
+    let read = read.filter_map(|(name, text)| Some((name.clone(), params.get(name)?.value(text)?)));
+    Some(Similar {
+        sentence: filled(sentence, &found)?,
+        params: read.collect(),
+        is_complete: found.len() == holes.len(),
+        begins_alike,
+        common: common_of,
+    })
+}
+
+/// The sentence with these values; a hole without one stays.
+fn filled(sentence: &str, found: &BTreeMap<String, String>) -> Option<String> {
     let parts = parts(sentence).ok()?;
     let text = parts.iter().map(|part| match part {
         PatternPart::Words(words) => (*words).to_owned(),
@@ -186,15 +199,7 @@ pub(super) fn similar(
             None => format!("{{{name}}}"),
         },
     });
-    let read = found.iter();
-    let read = read.filter_map(|(name, text)| Some((name.clone(), params.get(name)?.value(text)?)));
-    Some(Similar {
-        sentence: text.collect(),
-        params: read.collect(),
-        is_complete: found.len() == holes.len(),
-        begins_alike,
-        common: common_of,
-    })
+    Some(text.collect())
 }
 
 /// What a goal says of the holes.

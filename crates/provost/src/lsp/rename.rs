@@ -97,7 +97,7 @@ mod tests {
                 "irst, page",
                 "eeds: page",
                 "steps.page",
-                "\n  - page",
+                ":\n  - page",
                 "fter: page"
             ]
         );

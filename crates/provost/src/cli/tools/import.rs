@@ -1,7 +1,8 @@
 //! `tools add --openapi`: the operations of an HTTP API, by the document that it publishes.
 //!
-//! Owns reading the document from a file and writing what is proposed, also of a database. Fetches nothing. INVARIANT:
-//! no file that is there is written over, and either all is written or `provost.toml` is as it was.
+//! Owns reading the document from a file, and writing what is proposed, also of a database. Fetches
+//! nothing. INVARIANT: no file that is there is written over, and either all is written or
+//! `provost.toml` is as it was.
 
 use std::path::{Path, PathBuf};
 
