@@ -383,11 +383,8 @@ impl DocumentReader<'_> {
     fn field(&mut self, step: &mut ForeignStep, key: &str, value: &Node) {
         let name = word(key);
         let json = value.to_value();
-        if let ("tools", Some([Value::String(only)]), None) = (
-            name.as_str(),
-            json.as_array().map(Vec::as_slice),
-            &step.tool,
-        ) {
+        let one = json.as_array().map(Vec::as_slice);
+        if let ("tools", Some([Value::String(only)]), None) = (name.as_str(), one, &step.tool) {
             step.tool = Some(only.clone());
             self.part(key, "tool");
             return;
