@@ -236,7 +236,8 @@ fn of_stops(workspace: &Workspace) -> SetupFinding {
     SetupFinding::fit("pauses", said.join("; "))
 }
 
-/// What was to be told and was not; nothing where nobody is told of anything.
+/// What was to be told and was not: no fault of the workspace, since `work`, which delivers it, must
+/// be able to start. Nothing where nobody is told of anything.
 fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
     let store = Store::open_read_only(&workspace.store_dir()).ok()?;
     let left = match store.undelivered(now_ms()) {
@@ -249,13 +250,12 @@ fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
     };
     let why = first.said.as_deref().unwrap_or("not tried yet");
     let said = format!(
-        "{} undelivered, the oldest of run {} to {}: {why}",
+        "{} undelivered, the oldest of run {} to {}: {why}; `provost work` delivers them",
         count(left.len(), "notice"),
         first.run,
         first.target
     );
-    let hint = "`provost work` delivers them; [notify] in provost.toml says how";
-    Some(SetupFinding::unfit("notices", said, Some(hint)))
+    Some(SetupFinding::fit("notices", said))
 }
 
 /// What was to be sent as traces and was not; nothing where nobody asked for it.

@@ -176,7 +176,8 @@ fn what_cannot_be_told_is_shown_and_tried_again() {
     );
     place.waiting();
     let ran = place.run(&["doctor"]);
-    assert_eq!(ran.code, Some(2), "{ran}");
+    // Why no fault: the service looks before it starts, and what it starts is what delivers.
+    assert_eq!(ran.code, Some(0), "{ran}");
     let said = "to oncall: it ended with exit status: 7: no line";
     assert!(ran.raw_stdout.contains(said), "{ran}");
     time_passes(&place);
@@ -189,7 +190,9 @@ fn what_cannot_be_told_is_shown_and_tried_again() {
     time_passes(&place);
     place.run(&IDLE).exits(0);
     assert_eq!(told(&place).len(), 1);
-    assert_eq!(place.run(&["doctor"]).code, Some(0));
+    let ran = place.run(&["doctor"]).exits(0);
+    let all = "all notices were delivered";
+    assert!(ran.raw_stdout.contains(all), "{ran}");
 }
 
 #[test]
