@@ -17,25 +17,23 @@ use provost_run::admission::Admission;
 use provost_run::call::Slot;
 use provost_run::card::{Card, Question};
 use provost_run::event::{EVENT_VERSION, Event, PlannerChoice, RunEnded, RunStatus};
-use provost_run::facts::RunFacts;
 use provost_run::machine::{Command, Input, Output, Receipt, Run, SealError, StepError};
 use provost_run::outcome::Reply;
 use provost_run::state::{FoldError, State};
+use provost_run::statement::Credential;
 use tokio::sync::watch;
 
 use crate::clock::now_ms;
 use crate::engine::EngineTools;
 use crate::limits::TURN_TIME_MAX;
 use crate::notify::{NotifyTarget, compose};
-use crate::people::verify_journal::events_of;
 use crate::people::{Inbox, StatementError};
-use crate::stats;
-use crate::store::{Append, Backend, CountedRun, Driving, NewEvent, Payload, StoreError};
+use crate::store::{Append, Backend, Driving, NewEvent, Payload, StoreError};
 use crate::summary::{self, NamedTools};
 use crate::workspace::{PlannerError, Workspace};
-use provost_run::statement::Credential;
 
 mod checkpoint;
+mod counted;
 mod statements;
 mod turn;
 
@@ -343,43 +341,6 @@ impl Session {
         Ok(())
     }
 
-    /// What is counted of the run, if these events end it. Why here: it is kept with them.
-    async fn counted(
-        &self,
-        append: &[Event],
-        at_ms: i64,
-    ) -> Result<Option<CountedRun>, StoreError> {
-        let ends = append.iter().rev().find_map(|event| match event {
-            Event::RunEnded(ended) => Some(ended.status),
-            _ => None,
-        });
-        let Some(status) = ends else {
-            return Ok(None);
-        };
-        let new = append.iter().map(|event| (event, at_ms));
-        let mut events: Vec<_> = match self.checkpoint.events() {
-            Some(kept) if status == RunStatus::Succeeded => {
-                let in_force = self.state().plan().map(|plan| plan.checked());
-                let facts = RunFacts::of(kept.chain(new), in_force);
-                return Ok(Some(stats::counted(&facts)));
-            }
-            Some(kept) => kept.map(owned).collect(),
-            None => {
-                let stored = self.store.load(&self.state().head.run).await?;
-                let refused = |reason| StoreError::Refused {
-                    run: self.state().head.run.clone(),
-                    reason,
-                };
-                events_of(&stored).map_err(refused)?
-            }
-        };
-        events.extend(new.map(owned));
-        // Why beside this thread: a verdict is counted, or a long run, and the others go on.
-        let facts = tokio::task::spawn_blocking(move || stats::of_journal(&events)).await;
-        // Why none where it could not be had: the counts are a cache.
-        Ok(facts.ok().map(|facts| stats::counted(&facts)))
-    }
-
     fn obey(&mut self, command: Command) {
         match command {
             Command::Call(call) => {
@@ -573,10 +534,6 @@ fn to_keep(run: &str, event: &Event, at_ms: i64) -> Result<NewEvent, StoreError>
         at_ms,
         payload,
     })
-}
-
-fn owned((event, at): (&Event, i64)) -> (Event, i64) {
-    (event.clone(), at)
 }
 
 /// What the planner comes to; never, if it is not asked.

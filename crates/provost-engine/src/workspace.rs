@@ -411,8 +411,8 @@ impl Workspace {
         &self.models
     }
 
-    /// The secrets of planners, of the server and of who is sent traces: no tool may reach them, and
-    /// no record holds them.
+    /// The secrets of planners, of the server and of who is sent traces: no tool may reach them,
+    /// and no record holds them.
     pub(crate) fn own_secrets(&self) -> Vec<SecretName> {
         let mut secrets = planners::secrets(self);
         secrets.extend(self.server.login.iter().map(|login| login.secret.clone()));

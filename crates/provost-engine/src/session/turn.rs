@@ -41,7 +41,7 @@ type Job = Box<dyn FnOnce() + Send>;
 fn work(jobs: &Mutex<Receiver<Job>>) {
     let next = || jobs.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(job) = next() {
-        // Why caught: whoever waits learns it as its channel closes, and the thread is still needed.
+        // Why caught: who waits learns it as the channel closes, and the thread is still needed.
         drop(catch_unwind(AssertUnwindSafe(job)));
     }
 }

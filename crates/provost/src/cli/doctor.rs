@@ -236,8 +236,8 @@ fn of_stops(workspace: &Workspace) -> SetupFinding {
     SetupFinding::fit("pauses", said.join("; "))
 }
 
-/// What was to be told and was not: no fault of the workspace, since `work`, which delivers it, must
-/// be able to start. Nothing where nobody is told of anything.
+/// What was to be told and was not: no fault of the workspace, since `work`, which delivers it,
+/// must be able to start. Nothing where nobody is told of anything.
 fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
     let store = Store::open_read_only(&workspace.store_dir()).ok()?;
     let left = match store.undelivered(now_ms()) {

@@ -1,8 +1,9 @@
 //! Equal calls of other runs, read from the events themselves.
 //!
 //! Owns the way from a call to the runs that made it before. Keeps no table: what is said of a call
-//! is the fold of its run's events, found by an index over them; what was folded is gone on with. INVARIANT: a call that equals
-//! another, and whose events stand in the journal, is found whatever became of its run.
+//! is the fold of its run's events, found by an index; what was folded is gone on with. INVARIANT:
+//! a call that equals another, and whose events stand in the journal, is found whatever became of
+//! its run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
