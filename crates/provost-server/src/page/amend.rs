@@ -6,7 +6,7 @@
 
 use askama::Template;
 use axum::extract::{Path, RawForm, State};
-use axum::response::{IntoResponse, Redirect, Response};
+use axum::response::Response;
 use provost_engine::people::{PlanText, Statement};
 use provost_engine::run::state::State as RunState;
 use serde_json::Value;
@@ -15,13 +15,13 @@ use super::card::is_about_rights;
 use super::form::FormFields;
 use super::head::RunHeadView;
 use super::run::found;
+use super::say::{Form, back_to, said};
 use super::waits::nonce;
 use super::{Frame, Person, html};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::markup::{Seen, seen, spelled};
 use crate::problem::{Problem, ProblemKind};
-use crate::statements::{self, SaidAt};
 use crate::view::SeenRun;
 
 #[derive(Template)]
@@ -83,28 +83,21 @@ pub(crate) async fn post(
     };
     fields.end()?;
     let (reader, read, kept) = (viewer.clone(), id.clone(), typed.clone());
-    let said = app.read(move |shared| {
+    let meant = app.read(move |shared| {
         let run = shared.desk.run(&shared.engine, &reader, &read)?;
         let statement = changed(run.state(), &revision, kept)?;
         Ok((run.state().head.run.clone(), statement))
     });
-    let heard = match said.await {
+    let heard = match meant.await {
         Ok((run, statement)) => {
-            let mut body = serde_json::to_value(&statement).unwrap_or_default();
-            if let (Some(map), Some(nonce)) = (body.as_object_mut(), nonce) {
-                map.insert("nonce".to_owned(), Value::from(nonce));
-            }
-            let said = (SaidAt::Page, body);
-            let heard = statements::say(&app, viewer.clone(), run.clone(), said).await;
-            heard.map(|heard| (run, heard))
+            let form = Form { statement, nonce };
+            let word = said(&app, viewer.clone(), run.clone(), form).await;
+            word.map(|word| (run, word))
         }
         Err(problem) => Err(problem),
     };
     match heard {
-        Ok((run, heard)) => {
-            let word = if heard.taken { "taken" } else { "posted" };
-            Ok(Redirect::to(&format!("/runs/{run}?said={word}")).into_response())
-        }
+        Ok((run, word)) => Ok(back_to(&format!("/runs/{run}"), word)),
         Err(problem) if problem.kind == ProblemKind::NotFound => Err(problem),
         Err(problem) => {
             let status = problem.status();

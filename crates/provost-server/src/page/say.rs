@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::Person;
 use super::form::FormFields;
 use crate::app::App;
+use crate::door::Viewer;
 use crate::problem::{Problem, ProblemKind};
 use crate::statements::{self, SaidAt};
 
@@ -44,13 +45,36 @@ pub(crate) async fn post(
         }
         _ => format!("/runs/{run}"),
     };
-    let mut body = serde_json::to_value(&statement).unwrap_or_default();
-    if let (Some(map), Some(nonce)) = (body.as_object_mut(), nonce) {
+    said(&app, viewer, run, Form { statement, nonce })
+        .await
+        .map(|word| back_to(&back, word))
+}
+
+/// A statement as a form has it.
+pub(super) struct Form {
+    pub(super) statement: Statement,
+    /// The number of the form; one that was pressed twice says one thing.
+    pub(super) nonce: Option<String>,
+}
+
+/// Says to a run what a form says; gives the word of what became of it.
+pub(super) async fn said(
+    app: &App,
+    viewer: Viewer,
+    run: String,
+    form: Form,
+) -> Result<&'static str, Problem> {
+    let mut body = serde_json::to_value(&form.statement).unwrap_or_default();
+    if let (Some(map), Some(nonce)) = (body.as_object_mut(), form.nonce) {
         map.insert("nonce".to_owned(), Value::from(nonce));
     }
-    let heard = statements::say(&app, viewer, run, (SaidAt::Page, body)).await?;
-    let word = if heard.taken { "taken" } else { "posted" };
-    Ok(Redirect::to(&format!("{back}?said={word}")).into_response())
+    let heard = statements::say(app, viewer, run, (SaidAt::Page, body)).await?;
+    Ok(if heard.taken { "taken" } else { "posted" })
+}
+
+/// Sends the browser on, with the word of what became of a statement.
+pub(super) fn back_to(page: &str, word: &str) -> Response {
+    Redirect::to(&format!("{page}?said={word}")).into_response()
 }
 
 fn read(state: &RunState, fields: &mut FormFields) -> Result<Statement, Problem> {
