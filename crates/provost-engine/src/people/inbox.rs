@@ -176,10 +176,15 @@ impl Inbox {
     #[must_use]
     pub fn required(&self, statement: &Statement, state: &State) -> Credential {
         if statement.needs_credential() {
-            self.required.least.max(state.head.required)
+            self.required_by(state)
         } else {
             Credential::Nothing
         }
+    }
+
+    /// What the workspace requires now, or the run when it began, whichever is more.
+    pub(super) fn required_by(&self, state: &State) -> Credential {
+        self.required.least.max(state.head.required)
     }
 
     /// What the machine is given for a statement to the run in this state.

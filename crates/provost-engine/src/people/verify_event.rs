@@ -94,7 +94,7 @@ impl Inbox {
         let Some(recorded) = event.statement() else {
             return Ok(());
         };
-        let least = self.required.least.max(state.head.required);
+        let least = self.required_by(state);
         if least == Credential::Nothing {
             return Ok(());
         }
