@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -39,39 +40,28 @@ impl Exporter {
     /// left. Whatever goes wrong is no error of who works: `doctor` tells it.
     #[must_use]
     pub fn start(workspace: &Workspace, last: Duration) -> Option<Self> {
-        let settings = workspace.telemetry()?.clone();
+        workspace.telemetry()?;
         let store = Store::open_read_only(&workspace.store_dir()).ok()?;
         // Why here: what begins after this is to be sent.
         let cursor = Cursor::begun(&store).ok()?;
+        let post = Post::of(workspace)?.ok()?;
         let (halt, halted) = mpsc::channel();
         let (finished, done) = mpsc::channel();
-        let root = workspace.root().to_owned();
-        let redactor = workspace.redactor();
-        let tail = move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build();
-            if let Ok(runtime) = runtime {
-                let mut tail = Tail {
-                    store,
-                    post: Post {
-                        settings,
-                        root,
-                        redactor,
-                        runtime,
-                    },
-                    lock: None,
-                    cursor,
-                    reached: false,
-                    most: EXPORT_EVENTS_MAX,
-                };
-                tail.follow(&halted);
-            }
+        let mut tail = Tail {
+            store,
+            post,
+            lock: None,
+            cursor,
+            reached: false,
+            most: EXPORT_EVENTS_MAX,
+        };
+        let follow = move || {
+            tail.follow(&halted);
             // Why ignored: nobody may wait any more.
             let _ = finished.send(());
         };
         let thread = std::thread::Builder::new().name("telemetry".to_owned());
-        thread.spawn(tail).ok()?;
+        thread.spawn(follow).ok()?;
         Some(Self {
             halt: Some(halt),
             done,
@@ -93,19 +83,10 @@ impl Drop for Exporter {
 /// # Errors
 /// In words for people: what kept them from being sent.
 pub fn send_runs(workspace: &Workspace, store: &Store, runs: &[String]) -> Result<(), String> {
-    let Some(settings) = workspace.telemetry() else {
+    let Some(post) = Post::of(workspace) else {
         return Err("provost.toml has no `[telemetry]`, so there is nowhere to send to".to_owned());
     };
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| error.to_string())?;
-    let post = Post {
-        settings: settings.clone(),
-        root: workspace.root().to_owned(),
-        redactor: workspace.redactor(),
-        runtime,
-    };
+    let post = post.map_err(|error| error.to_string())?;
     for run in runs {
         let mut batch = OtlpBatch::of(store).map_err(|error| error.to_string())?;
         let all = (0, u64::MAX);
@@ -141,6 +122,20 @@ struct Post {
 }
 
 impl Post {
+    /// The way that a workspace names; none if it names none.
+    fn of(workspace: &Workspace) -> Option<io::Result<Self>> {
+        let settings = workspace.telemetry()?.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build();
+        Some(runtime.map(|runtime| Self {
+            settings,
+            root: workspace.root().to_owned(),
+            redactor: workspace.redactor(),
+            runtime,
+        }))
+    }
+
     fn send(&self, batch: &OtlpBatch) -> Result<(), Refused> {
         for signal in &self.settings.send {
             let body = match (signal, self.settings.form) {
