@@ -7,7 +7,7 @@
 use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
-use provost_engine::people::{Statement, StatementEnvelope, StatementSubject};
+use provost_engine::people::{Inbox, Statement, StatementEnvelope, StatementSubject};
 use provost_engine::session::{DriveEnd, Unwatched};
 use provost_plan::plan::Goal;
 use provost_run::card::CardSubject;
@@ -22,6 +22,26 @@ use super::place::{
 };
 
 const SAMPLE: usize = 499;
+
+/// That a run whose event `seq` is forged is not taken up, and that the audit names this event and
+/// no other.
+pub fn assert_is_named(engine: &Engine, inbox: &Inbox, (run, seq): (&String, u64), what: &str) {
+    let taken = runtime().block_on(engine.take_up(run, &mut Unwatched));
+    match taken.err() {
+        Some(EngineError::InvalidEvent(found)) => {
+            assert_eq!((&found.run, found.seq), (run, seq), "{what}");
+        }
+        Some(other) => panic!("{what}: {other}"),
+        None => panic!("{what}: the run was taken up"),
+    }
+    let heard = inbox.verify_journal(engine.store(), 0).unwrap();
+    let named: Vec<_> = heard
+        .contradictions
+        .iter()
+        .map(|found| (&found.run, found.seq))
+        .collect();
+    assert_eq!(named, [(run, seq)], "{what}");
+}
 
 const QUESTION: &str = r#"schema: provost/plan/v1
 goal: { text: Write a note, success: [ { id: noted, text: the note is written } ] }
@@ -273,21 +293,7 @@ fn no_forged_row_begins_a_call_and_each_is_named() {
         let (run, events) = forge(&engine, &runs, kind, &mut dice);
         let seq = forger.append(&run, &events);
         let what = format!("seed {seed}, {}", KINDS[kind]);
-        let taken = runtime().block_on(engine.take_up(&run, &mut Unwatched));
-        match taken.err() {
-            Some(EngineError::InvalidEvent(found)) => {
-                assert_eq!((&found.run, found.seq), (&run, seq), "{what}");
-            }
-            Some(other) => panic!("{what}: {other}"),
-            None => panic!("{what}: the run was taken up"),
-        }
-        let heard = inbox.verify_journal(engine.store(), 0).unwrap();
-        let named: Vec<_> = heard
-            .contradictions
-            .iter()
-            .map(|found| (&found.run, found.seq))
-            .collect();
-        assert_eq!(named, [(&run, seq)], "{what}");
+        assert_is_named(&engine, inbox, (&run, seq), &what);
         if seed < KINDS.len() || seed % SAMPLE == 0 {
             engine.store().verify().unwrap();
             let signed = engine.sign_head();

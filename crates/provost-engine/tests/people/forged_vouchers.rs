@@ -6,7 +6,7 @@
 
 use provost_engine::audit::AuditError;
 use provost_engine::clock::now_ms;
-use provost_engine::engine::{Engine, EngineError};
+use provost_engine::engine::Engine;
 use provost_engine::keys::Signed;
 use provost_engine::people::{
     EventRejection, Statement, StatementEnvelope, StatementError, StatementVia, Voucher,
@@ -16,7 +16,7 @@ use provost_run::event::Event;
 use provost_run::state::State;
 
 use super::forged::Dice;
-use super::forged_rows::{event_of, without_record};
+use super::forged_rows::{assert_is_named, event_of, without_record};
 use super::forger::Forger;
 use super::place::{
     Place, RecordingWatcher, SERVER, audited, begin, card, count, drive, key, runtime, second, yes,
@@ -208,21 +208,7 @@ fn no_row_and_no_changed_voucher_begins_a_call_and_each_is_named() {
             event = without_record(&event);
         }
         let seq = forger.append(run, &[event]);
-        let taken = runtime().block_on(engine.take_up(run, &mut Unwatched));
-        match taken.err() {
-            Some(EngineError::InvalidEvent(found)) => {
-                assert_eq!((&found.run, found.seq), (run, seq), "{what}");
-            }
-            Some(other) => panic!("{what}: {other}"),
-            None => panic!("{what}: the run was taken up"),
-        }
-        let heard = inbox.verify_journal(engine.store(), 0).unwrap();
-        let named: Vec<_> = heard
-            .contradictions
-            .iter()
-            .map(|found| (&found.run, found.seq))
-            .collect();
-        assert_eq!(named, [(run, seq)], "{what}");
+        assert_is_named(&engine, inbox, (run, seq), &what);
         if seed < KINDS.len() || seed % SAMPLE == 0 {
             engine.store().verify().unwrap();
             let signed = engine.sign_head();
