@@ -79,7 +79,7 @@ fn is_absent_somewhere(
             return None;
         }
         let mut evaluator = Evaluator::new(setting, spot.step, chosen, following);
-        evaluator.under(&conditions(setting, spot));
+        evaluator.under(&conditions(setting, spot), &proofs(setting, spot));
         let looked = look(&mut evaluator, setting, spot);
         live.extend(evaluator.live());
         match looked {
@@ -120,6 +120,13 @@ fn conditions<'a>(setting: &Setting<'a>, spot: &Spot<'_>) -> Vec<&'a Template> {
     when.into_iter().collect()
 }
 
+/// The proofs that hold wherever a place is come to: only a run of which all do gives its answer.
+fn proofs<'a>(setting: &Setting<'a>, spot: &Spot<'_>) -> Vec<&'a Template> {
+    let proofs = setting.plan.success.iter().map(|proof| &proof.check);
+    let proofs = proofs.filter(|_| spot.place.starts_with("answer"));
+    proofs.collect()
+}
+
 /// The part of the answer whose text a place is.
 fn claim<'a>(setting: &Setting<'a>, spot: &Spot<'_>) -> Option<&'a Claim> {
     let mut claims = setting.plan.answer.iter();
@@ -132,10 +139,7 @@ fn comes_to(
     spot: &Spot<'_>,
 ) -> Result<bool, Stop> {
     let Some(step) = spot.step.and_then(|number| setting.plan.steps.get(number)) else {
-        // Only a run whose proofs hold gives its answer.
-        let proofs = setting.plan.success.iter().map(|proof| &proof.check);
-        let proofs = proofs.filter(|_| spot.place.starts_with("answer"));
-        for proof in proofs {
+        for proof in proofs(setting, spot) {
             if !evaluator.proof(proof)? {
                 return Ok(false);
             }

@@ -121,12 +121,21 @@ pub fn value(setting: &Setting<'_>, at: Option<At<'_>>, expr: &Expr) -> Option<V
             rest.iter().try_fold(of(first)?, |sum, (sign, next)| {
                 match (sum, of(next)?, sign) {
                     (Value::String(a), Value::String(b), Arith::Add) => Some(json!(a + &b)),
-                    (a, b, Arith::Add) => Some(json!(a.as_i64()? + b.as_i64()?)),
+                    (a, b, Arith::Add) => Some(json!(a.as_i64()?.checked_add(b.as_i64()?)?)),
+                    (a, b, Arith::Subtract) => Some(json!(a.as_i64()?.checked_sub(b.as_i64()?)?)),
                     _ => None,
                 }
             })
         }
         ExprKind::Compare(operator, left, right) => compare(*operator, &of(left)?, &of(right)?),
+        ExprKind::Call(by @ (Function::Min | Function::Max), all) if all.len() > 1 => {
+            let numbers: Option<Vec<i64>> = all.iter().map(|one| of(one)?.as_i64()).collect();
+            let numbers = numbers?.into_iter();
+            Some(json!(match by {
+                Function::Min => numbers.min()?,
+                _ => numbers.max()?,
+            }))
+        }
         ExprKind::Call(Function::String, arguments) => Some(json!(print(&of(arguments.first()?)?))),
         ExprKind::Call(Function::Contains, arguments) => match arguments.as_slice() {
             [whole, part] => Some(json!(of(whole)?.as_str()?.contains(of(part)?.as_str()?))),

@@ -216,7 +216,9 @@ impl World<'_> {
 
     fn anything(&self) -> Vec<Value> {
         let texts = self.texts.iter().map(|text| json!(text));
-        texts.chain(self.all_numbers().map(Value::from)).collect()
+        let plain = [json!(true), json!(false), Value::Null].into_iter();
+        let numbers = self.all_numbers().map(Value::from);
+        texts.chain(numbers).chain(plain).collect()
     }
 
     /// The values that a place of this type can have, as far as the guards tell them apart.

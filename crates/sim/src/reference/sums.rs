@@ -131,8 +131,8 @@ fn of_step(setting: &Setting<'_>, step: &Step, operation: &Operation, arg: &str)
         return None;
     }
     let input = schemas::field(operation.input.value(), arg);
-    let declared = input.as_ref().and_then(|(schema, _)| largest(schema));
-    let written = whole.and_then(|whole| bound(setting, whole.ast()));
+    let declared = input.and_then(|(schema, _)| Bounds::of_schema(&schema).most);
+    let written = whole.and_then(|whole| bounds(setting, whole.ast()).most);
     let one = match (declared, written) {
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
@@ -146,43 +146,112 @@ fn items(setting: &Setting<'_>, list: &Template) -> Option<Vec<Value>> {
     known.as_array().cloned()
 }
 
-/// The largest number of a type.
-fn largest(schema: &Value) -> Option<i64> {
-    schema.get("maximum").and_then(Value::as_i64)
+/// The least and the most that something comes to, as far as they are known.
+#[derive(Clone, Copy, Default)]
+struct Bounds {
+    least: Option<i64>,
+    most: Option<i64>,
 }
 
-/// The most that an expression comes to.
-fn bound(setting: &Setting<'_>, expr: &Expr) -> Option<i64> {
-    let of = |expr: &Expr| bound(setting, expr);
+impl Bounds {
+    fn of_schema(schema: &Value) -> Self {
+        let bound = |name: &str| schema.get(name).and_then(Value::as_i64);
+        Self {
+            least: bound("minimum"),
+            most: bound("maximum"),
+        }
+    }
+
+    fn exactly(number: i64) -> Self {
+        Self {
+            least: Some(number),
+            most: Some(number),
+        }
+    }
+
+    /// A sum or a difference; of anything else nothing is known.
+    fn joined(self, by: Arith, other: Self) -> Self {
+        let both = |a: Option<i64>, b: Option<i64>, of: fn(i64, i64) -> Option<i64>| of(a?, b?);
+        match by {
+            Arith::Add => Self {
+                least: both(self.least, other.least, i64::checked_add),
+                most: both(self.most, other.most, i64::checked_add),
+            },
+            // Even of a value and itself: where it is read twice it is two reads.
+            Arith::Subtract => Self {
+                least: both(self.least, other.most, i64::checked_sub),
+                most: both(self.most, other.least, i64::checked_sub),
+            },
+            _ => Self::default(),
+        }
+    }
+}
+
+/// Between what an expression lies.
+fn bounds(setting: &Setting<'_>, expr: &Expr) -> Bounds {
+    let of = |expr: &Expr| bounds(setting, expr);
+    let every = |all: &[Option<i64>]| -> Option<Vec<i64>> { all.iter().copied().collect() };
+    let sides = |all: Vec<Bounds>| -> (Vec<Option<i64>>, Vec<Option<i64>>) {
+        all.into_iter().map(|one| (one.least, one.most)).unzip()
+    };
     match &expr.kind {
-        ExprKind::Int(number) => Some((*number).max(0)),
-        ExprKind::Choice(_, yes, no) => Some(of(yes)?.max(of(no)?)),
-        ExprKind::Chain(first, rest) if rest.iter().all(|(by, _)| *by == Arith::Add) => {
-            let rest = rest.iter().map(|(_, next)| of(next));
-            rest.fold(of(first), |sum, next| Some(sum? + next?))
-        }
-        ExprKind::Call(Function::Min, all) if all.len() > 1 => all.iter().filter_map(of).min(),
-        ExprKind::Call(Function::Max, all) if all.len() > 1 => {
-            let all: Option<Vec<i64>> = all.iter().map(of).collect();
-            all?.into_iter().max()
-        }
-        ExprKind::Path(base, accesses) => match &base.kind {
-            ExprKind::Root(Root::Params) => constants::value(setting, None, expr)?.as_i64(),
-            ExprKind::Root(Root::Step(id)) => {
-                let (_, step) = setting.step(id)?;
-                let mut schema = schemas::of_output(setting, step)?;
-                let fields = accesses.iter().map(|access| match access {
-                    Access::Field(name) => Some(name.as_str()),
-                    Access::Index(_) => None,
-                });
-                let fields: Option<Vec<&str>> = fields.collect();
-                for name in fields?.into_iter().skip(1) {
-                    schema = schemas::field(&schema, name)?.0;
-                }
-                largest(&schema)
+        ExprKind::Int(number) => Bounds::exactly(*number),
+        ExprKind::Choice(_, yes, no) => {
+            let (leasts, mosts) = sides(vec![of(yes), of(no)]);
+            Bounds {
+                least: every(&leasts).and_then(|all| all.into_iter().min()),
+                most: every(&mosts).and_then(|all| all.into_iter().max()),
             }
-            _ => None,
-        },
+        }
+        ExprKind::Chain(first, rest) => rest
+            .iter()
+            .fold(of(first), |sum, (by, next)| sum.joined(*by, of(next))),
+        ExprKind::Call(Function::Min, all) if all.len() > 1 => {
+            let (leasts, mosts) = sides(all.iter().map(of).collect());
+            Bounds {
+                least: every(&leasts).and_then(|all| all.into_iter().min()),
+                most: mosts.into_iter().flatten().min(),
+            }
+        }
+        ExprKind::Call(Function::Max, all) if all.len() > 1 => {
+            let (leasts, mosts) = sides(all.iter().map(of).collect());
+            Bounds {
+                least: leasts.into_iter().flatten().max(),
+                most: every(&mosts).and_then(|all| all.into_iter().max()),
+            }
+        }
+        ExprKind::Path(base, accesses) => {
+            of_path(setting, base, accesses, expr).unwrap_or_default()
+        }
+        _ => Bounds::default(),
+    }
+}
+
+/// Between what a parameter or a part of an output lies.
+fn of_path(
+    setting: &Setting<'_>,
+    base: &Expr,
+    accesses: &[Access],
+    whole: &Expr,
+) -> Option<Bounds> {
+    match &base.kind {
+        ExprKind::Root(Root::Params) => {
+            let known = constants::value(setting, None, whole)?;
+            Some(Bounds::exactly(known.as_i64()?))
+        }
+        ExprKind::Root(Root::Step(id)) => {
+            let (_, step) = setting.step(id)?;
+            let mut schema = schemas::of_output(setting, step)?;
+            let fields = accesses.iter().map(|access| match access {
+                Access::Field(name) => Some(name.as_str()),
+                Access::Index(_) => None,
+            });
+            let fields: Option<Vec<&str>> = fields.collect();
+            for name in fields?.into_iter().skip(1) {
+                schema = schemas::field(&schema, name)?.0;
+            }
+            Some(Bounds::of_schema(&schema))
+        }
         _ => None,
     }
 }

@@ -181,7 +181,7 @@ fn reads_unaccepted(setting: &Setting<'_>, number: usize, role: CallRole) -> boo
         .any(|(id, is_error)| *is_error || (partial(id) && !asked.contains(id)))
 }
 
-/// Every field of a step that is read.
+/// Every field of a step that is read; not in the branch that a constant test never takes.
 fn reads(expr: &Expr, found: &mut impl FnMut(&str, &str)) {
     if let ExprKind::Path(base, accesses) = &expr.kind
         && let (ExprKind::Root(Root::Step(id)), Some(Access::Field(name))) =
@@ -189,8 +189,21 @@ fn reads(expr: &Expr, found: &mut impl FnMut(&str, &str)) {
     {
         found(id, name);
     }
-    for child in expr.children() {
-        reads(child, found);
+    let taken = match &expr.kind {
+        ExprKind::Choice(test, yes, no) => match test.kind {
+            ExprKind::Bool(true) => Some(yes),
+            ExprKind::Bool(false) => Some(no),
+            _ => None,
+        },
+        _ => None,
+    };
+    match taken {
+        Some(taken) => reads(taken, found),
+        None => {
+            for child in expr.children() {
+                reads(child, found);
+            }
+        }
     }
 }
 

@@ -6,17 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use provost_plan::expr::Template;
-use provost_plan::expr::tree::{Expr, ExprKind};
+use provost_plan::expr::tree::{Access, Compare, Expr, ExprKind};
+use provost_plan::expr::{Root, Template};
 use provost_plan::plan::Step;
 
 use super::{ENDS, Evaluator, Following, Setting, Stop};
 use crate::reference::refs;
 
 impl Evaluator<'_> {
-    /// The conditions that a place stands under.
-    pub fn under(&mut self, conditions: &[&Template]) {
-        self.ran = ran_under(self.setting, conditions);
+    /// The conditions that a place stands under, and the proofs of which it is known how steps ended
+    /// that they name.
+    pub fn under(&mut self, conditions: &[&Template], proofs: &[&Template]) {
+        self.ran = ran_under(self.setting, conditions, proofs);
     }
 
     /// How a step ended. A person may leave any step out, so only a step that succeeded says that
@@ -62,26 +63,36 @@ impl Evaluator<'_> {
     }
 }
 
-/// The steps that ran wherever all these conditions hold.
-fn ran_under(setting: &Setting<'_>, conditions: &[&Template]) -> BTreeSet<String> {
+/// The steps that ran wherever all these conditions hold, and the proofs: of these only that a step
+/// succeeded, which then its own condition let run.
+fn ran_under(
+    setting: &Setting<'_>,
+    conditions: &[&Template],
+    proofs: &[&Template],
+) -> BTreeSet<String> {
     let guarded = || {
         let steps = setting.plan.steps.iter();
         steps.filter_map(|step| Some((step, step.when.as_ref()?)))
     };
     let mut held: BTreeSet<String> = conditions.iter().flat_map(|when| terms(when)).collect();
+    let mut succeeded = BTreeSet::new();
+    for condition in conditions.iter().chain(proofs) {
+        succeeded_if(condition, &mut succeeded);
+    }
     let mut ran = BTreeSet::new();
     loop {
-        let before = (held.len(), ran.len());
+        let before = (held.len(), succeeded.len(), ran.len());
         for (step, when) in guarded() {
             let id = &step.id.value;
-            if succeeds(id).is_some_and(|says| held.contains(&says)) {
+            if succeeded.contains(id) {
                 held.extend(terms(when));
+                succeeded_if(when, &mut succeeded);
             }
             if !step.on_failure.may_go_on() && terms(when).is_subset(&held) {
                 ran.insert(id.clone());
             }
         }
-        if before == (held.len(), ran.len()) {
+        if before == (held.len(), succeeded.len(), ran.len()) {
             return ran;
         }
     }
@@ -109,9 +120,59 @@ fn terms_of(expr: &Expr, into: &mut BTreeSet<String>) {
     }
 }
 
-/// The condition that a step succeeded, as the generator writes it.
-fn succeeds(id: &str) -> Option<String> {
-    let text = format!("${{ steps.{id}.status == \"succeeded\" }}");
-    let template = Template::parse(&text, provost_plan::source::Span::default(), "").ok()?;
-    terms(&template).pop_first()
+/// The steps of which a condition says that they succeeded.
+fn succeeded_if(condition: &Template, into: &mut BTreeSet<String>) {
+    if let Some(whole) = condition.whole() {
+        succeeded_where(whole.ast(), true, into);
+    }
+}
+
+/// The steps that succeeded wherever this comes to `truth`.
+fn succeeded_where(expr: &Expr, truth: bool, into: &mut BTreeSet<String>) {
+    match &expr.kind {
+        ExprKind::Not(inner) => succeeded_where(inner, !truth, into),
+        ExprKind::And(terms) if truth => {
+            terms.iter().for_each(|t| succeeded_where(t, true, into));
+        }
+        ExprKind::Or(terms) if !truth => {
+            terms.iter().for_each(|t| succeeded_where(t, false, into));
+        }
+        ExprKind::Choice(test, yes, no) if truth && matches!(no.kind, ExprKind::Bool(false)) => {
+            succeeded_where(test, true, into);
+            succeeded_where(yes, true, into);
+        }
+        ExprKind::Compare(operator, left, right) => {
+            let says = match operator {
+                Compare::Equal => truth,
+                Compare::NotEqual => !truth,
+                _ => false,
+            };
+            let ids = [(left, right), (right, left)].into_iter();
+            let ids = ids.filter(|(_, word)| says && is_word(word));
+            into.extend(ids.filter_map(|(of, _)| status_of(of)));
+            if let (Compare::In, true, ExprKind::List(words)) = (operator, truth, &right.kind)
+                && words.iter().all(is_word)
+            {
+                into.extend(status_of(left));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_word(expr: &Expr) -> bool {
+    matches!(&expr.kind, ExprKind::Text(word) if word == "succeeded")
+}
+
+/// The step whose status this is.
+fn status_of(expr: &Expr) -> Option<String> {
+    let ExprKind::Path(base, accesses) = &expr.kind else {
+        return None;
+    };
+    match (&base.kind, accesses.as_slice()) {
+        (ExprKind::Root(Root::Step(id)), [Access::Field(field)]) if field == "status" => {
+            Some(id.clone())
+        }
+        _ => None,
+    }
 }
