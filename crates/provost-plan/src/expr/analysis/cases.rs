@@ -420,7 +420,11 @@ fn is_cheap(expr: &Expr) -> bool {
         | ExprKind::Chain(..)
         | ExprKind::Compare(..)
         | ExprKind::Call(
-            Function::Contains | Function::StartsWith | Function::EndsWith | Function::Size,
+            Function::Contains
+            | Function::StartsWith
+            | Function::EndsWith
+            | Function::Size
+            | Function::String,
             _,
         ) => expr.children().into_iter().all(is_cheap),
         _ => false,
