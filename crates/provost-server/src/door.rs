@@ -100,6 +100,11 @@ impl Viewer {
         self.principal.kind == PrincipalKind::User
     }
 
+    /// Whose runs alone they may see; nobody's alone where they may see every run.
+    pub(crate) fn only_sees_own(&self) -> Option<Principal> {
+        (!self.sees_all()).then(|| self.principal.clone())
+    }
+
     /// An agent says nothing to a run, ever.
     ///
     /// # Errors
