@@ -24,6 +24,7 @@ use crate::serve::Peer;
 use host::HostNames;
 use token::GivenLogin;
 
+pub(crate) mod body;
 mod cross_site;
 pub mod database;
 mod headers;
