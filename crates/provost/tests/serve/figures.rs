@@ -1,7 +1,8 @@
 //! The figures of a server over many runs; without `PROVOST_RUNS`, over few, as a test of the lists.
 //!
-//! The runs are begun and driven by the engine, with policy, check and tools in force. What is
-//! measured is a whole request on a connection of its own, as its client sees it.
+//! The engine begins and drives every run that waits, with policy, check and tools in force, and
+//! in the full size one that is over: the store appends its events again, under other names. What
+//! is measured is a whole request on a connection of its own, as its client sees it.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use provost_engine::engine::{Engine, OnBehalf};
 use provost_engine::proposal::route;
 use provost_engine::session::Unwatched;
-use provost_engine::store::Store;
+use provost_engine::store::{Append, NewEvent, Projection, RunRow, Store, StoredEvent};
 use provost_engine::workspace::{LockUse, Opening, Workspace, prepare_to_judge};
 use serde_json::{Value, json};
 
@@ -45,7 +46,65 @@ fn size() -> Size {
     }
 }
 
-/// Begins and drives runs, on threads that share the commits; every so many of them waits.
+/// A run that is over, as often as is wanted.
+struct Finished {
+    id: String,
+    events: Vec<StoredEvent>,
+    row: RunRow,
+}
+
+impl Finished {
+    fn of(store: &Store, id: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            events: store.load(id).unwrap(),
+            row: store.run(id).unwrap(),
+        }
+    }
+
+    /// Appends it again, for another person and under another id and goal.
+    fn again(&self, store: &Store, at: usize, person: &str) {
+        const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+        let letters = (0..12).map(|place| char::from(LETTERS[(at >> (place * 5)) & 31]));
+        let id: String = letters.collect();
+        let goal = format!("Count the orders of customer {at}");
+        let events = self.events.iter().map(|event| {
+            let text = event.payload.to_string();
+            let text = text.replace(&self.id, &id).replace(&self.row.goal, &goal);
+            let mut payload: Value = serde_json::from_str(&text).unwrap();
+            if let Some(whom) = payload.pointer_mut("/principal/id") {
+                *whom = person.into();
+            }
+            NewEvent {
+                kind: event.kind.clone().into(),
+                version: event.version,
+                at_ms: event.at_ms,
+                payload: payload.into(),
+            }
+        });
+        let append = Append {
+            run: id.clone(),
+            expect_seq: 0,
+            events: events.collect(),
+            evidence: Vec::new(),
+            admission: Vec::new(),
+            notices: Vec::new(),
+            row: Projection {
+                status: self.row.status.clone(),
+                goal: goal.clone(),
+                summary: serde_json::from_str(&self.row.summary).unwrap(),
+                due_ms: None,
+                waits: Vec::new(),
+                facts: None,
+            },
+            durable: false,
+            only_of_goal: false,
+        };
+        store.append(append).wait().unwrap();
+    }
+}
+
+/// Makes runs, on threads that share the commits; every so many of them waits.
 fn fill(place: &Workplace, size: &Size) {
     const THREADS: usize = 8;
     prepare_to_judge();
@@ -55,41 +114,55 @@ fn fill(place: &Workplace, size: &Size) {
     };
     let workspace = Workspace::open(&place.path(""), &opening).unwrap();
     let engine = Engine::open(workspace).unwrap();
-    let next = AtomicUsize::new(0);
+    let next = AtomicUsize::new(1);
     let every = size.runs / size.waiting;
+    let finished = {
+        let id = driven(&engine, "Count the orders of customer 0", "ada");
+        Finished::of(engine.store(), &id)
+    };
     std::thread::scope(|scope| {
         for _ in 0..THREADS {
             scope.spawn(|| {
-                let runtime = tokio::runtime::Builder::new_current_thread();
-                let runtime = { runtime }.enable_all().build().unwrap();
-                let (_halt, mut halted) = tokio::sync::watch::channel(false);
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     if at >= size.runs {
                         return;
                     }
-                    let goal = match at % every {
-                        0 => note(&at.to_string()),
-                        _ => format!("Count the orders of customer {at}"),
-                    };
                     let person = ["ada", "bo", "chi"][at / every % 3];
-                    let workspace = engine.workspace();
-                    let routed = route(workspace, &goal, None).unwrap();
-                    let whom = OnBehalf {
-                        principal: workspace.people().principal(person),
-                        run: None,
-                    };
-                    let new = routed.into_run(workspace.ask(), true);
-                    runtime.block_on(async {
-                        let begun = engine.begin_for(new, whom, &mut Unwatched).await;
-                        let mut session = begun.unwrap();
-                        session.drive(&mut Unwatched, &mut halted).await.unwrap();
-                        session.release().await.unwrap();
-                    });
+                    let goal = format!("Count the orders of customer {at}");
+                    if at % every == every - 1 {
+                        driven(&engine, &note(&at.to_string()), person);
+                    } else if size.full {
+                        finished.again(engine.store(), at, person);
+                    } else {
+                        driven(&engine, &goal, person);
+                    }
                 }
             });
         }
     });
+}
+
+/// Begins a run and drives it as far as it goes; gives its id.
+fn driven(engine: &Engine, goal: &str, person: &str) -> String {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    let (_halt, mut halted) = tokio::sync::watch::channel(false);
+    let workspace = engine.workspace();
+    let routed = route(workspace, goal, None).unwrap();
+    let whom = OnBehalf {
+        principal: workspace.people().principal(person),
+        run: None,
+    };
+    let new = routed.into_run(workspace.ask(), true);
+    runtime.block_on(async {
+        let begun = engine.begin_for(new, whom, &mut Unwatched).await;
+        let mut session = begun.unwrap();
+        let id = session.state().head.run.clone();
+        session.drive(&mut Unwatched, &mut halted).await.unwrap();
+        session.release().await.unwrap();
+        id
+    })
 }
 
 /// Rows of a table: what was measured, and what it must reach, in milliseconds.
