@@ -4,18 +4,21 @@
 //! the lock, and drives nothing. INVARIANT: what stands here needs no file but the journal, so
 //! nothing that is wrong with the others keeps anybody from it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::digest::Digest;
-use provost_run::event::Event;
+use provost_plan::policy::Principal;
+use provost_run::event::{Event, RunStatus};
 use provost_run::read::why::{Certainty, Judgment, Party, Witnesses, why};
 use provost_run::shown;
-use provost_run::state::{FoldError, State, Waiting, waiting};
+use provost_run::state::{FoldError, State, WaitKind, Waiting, waiting};
 
 use crate::engine::EngineError;
 use crate::people::verify_journal::events_of;
 use crate::people::{Inbox, InvalidEvent, JournalError, RightsArchive};
-use crate::store::{RunFilter, Store, StoreError, StoredEvidence, Waits};
+use crate::store::{
+    PlacedWait, RunFilter, RunPage, Store, StoreError, StoredEvidence, WaitCounts, WaitPage, Waits,
+};
 
 /// The events of a run and what they fold to.
 pub struct History {
@@ -132,6 +135,102 @@ pub fn waits(store: &Store) -> Result<BTreeMap<String, Vec<Waiting>>, EngineErro
         (run, rows)
     };
     Ok(kept.into_iter().map(of_run).collect())
+}
+
+/// What some runs wait for, as [`waits`] tells it of all.
+///
+/// # Errors
+/// [`EngineError::Store`] if the journal cannot be read.
+pub fn waits_of<'r>(
+    store: &Store,
+    runs: impl Iterator<Item = &'r str>,
+) -> Result<BTreeMap<String, Vec<Waiting>>, EngineError> {
+    let old = store.runs_without_waits()?;
+    let of_run = |run: &str| {
+        if !old.iter().any(|one| one == run) {
+            return Ok((run.to_owned(), store.waits_of(run)?));
+        }
+        let history = History::read(store, run);
+        let waits = history.map_or_else(|_| Vec::new(), |history| waiting(&history.state));
+        Ok((run.to_owned(), waits))
+    };
+    runs.map(of_run).collect()
+}
+
+/// A page of what waits, the latest run first. Where an older version wrote an unfinished run last,
+/// all of it is read once more from the events, until that run goes on.
+///
+/// # Errors
+/// [`EngineError::Store`] if the journal cannot be read.
+pub fn waits_page(store: &Store, page: &WaitPage) -> Result<Vec<PlacedWait>, EngineError> {
+    if store.runs_without_waits()?.is_empty() {
+        return Ok(store.waits_page(page)?);
+    }
+    let mut found = all_placed(store, page.principal.as_ref())?;
+    found.retain(|one| {
+        let later = page
+            .after
+            .is_none_or(|(run, n)| one.place.0 < run || (one.place.0 == run && one.place.1 > n));
+        let of_kind = page.kind.is_none_or(|kind| kind == one.wait.kind);
+        let of_run = page.run.as_ref().is_none_or(|run| one.run.starts_with(run));
+        later && of_kind && of_run
+    });
+    found.truncate(page.limit as usize);
+    Ok(found)
+}
+
+/// How much waits, as [`waits_page`] has it.
+///
+/// # Errors
+/// [`EngineError::Store`] if the journal cannot be read.
+pub fn wait_counts(
+    store: &Store,
+    principal: Option<&Principal>,
+) -> Result<WaitCounts, EngineError> {
+    if store.runs_without_waits()?.is_empty() {
+        return Ok(store.wait_counts(principal)?);
+    }
+    let found = all_placed(store, principal)?;
+    let runs: BTreeSet<i64> = found.iter().map(|one| one.place.0).collect();
+    let doubts = found
+        .iter()
+        .filter(|one| one.wait.kind == WaitKind::Settlement);
+    Ok(WaitCounts {
+        all: found.len() as u64,
+        runs: runs.len() as u64,
+        in_doubt: doubts.count() as u64,
+        oldest_ms: found.iter().map(|one| one.wait.asked_at).min(),
+    })
+}
+
+fn all_placed(
+    store: &Store,
+    principal: Option<&Principal>,
+) -> Result<Vec<PlacedWait>, EngineError> {
+    let mut waits = waits(store)?;
+    let page = RunPage {
+        statuses: RunFilter::unfinished().statuses,
+        principal: principal.cloned(),
+        limit: u32::MAX,
+        ..RunPage::default()
+    };
+    let mut found = Vec::new();
+    for (number, row) in store.runs_page(&page)? {
+        let list = waits.remove(&row.id).unwrap_or_default();
+        let lacks = list.iter().any(|one| one.kind == WaitKind::Secret);
+        // Why: a run that somebody stopped by hand waits for nobody else.
+        if row.status == RunStatus::Paused.word() && !lacks {
+            continue;
+        }
+        let placed = list.into_iter().zip(0..).map(|(wait, n)| PlacedWait {
+            place: (number, n),
+            run: row.id.clone(),
+            goal: row.goal.clone(),
+            wait,
+        });
+        found.extend(placed);
+    }
+    Ok(found)
 }
 
 /// The events of a run, its chain checked on the way.

@@ -24,6 +24,7 @@ use crate::serve::Peer;
 use host::HostNames;
 use token::GivenLogin;
 
+pub(crate) mod body;
 mod cross_site;
 pub mod database;
 mod headers;
@@ -98,6 +99,11 @@ impl Viewer {
     #[must_use]
     pub fn sees_all(&self) -> bool {
         self.principal.kind == PrincipalKind::User
+    }
+
+    /// Whose runs alone they may see; nobody's alone where they may see every run.
+    pub(crate) fn only_sees_own(&self) -> Option<Principal> {
+        (!self.sees_all()).then(|| self.principal.clone())
     }
 
     /// An agent says nothing to a run, ever.

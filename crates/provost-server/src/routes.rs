@@ -184,6 +184,7 @@ fn with(router: Router<App>, route: Route) -> Router<App> {
 fn guarded(router: Router<App>, app: App) -> Router {
     router
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn(door::body::in_time))
         .layer(from_fn_with_state(app.clone(), door::guard))
         .with_state(app)
 }

@@ -15,8 +15,8 @@ use provost_engine::people::{InvalidEvent, Statement};
 use provost_engine::run::event::Event;
 use provost_engine::run::read::trace::{Trace, trace};
 use provost_engine::run::read::why::Judgment;
-use provost_engine::run::state::{CardState, State, WaitKind, Waiting, waiting};
-use provost_engine::store::{RunFilter, RunRow, Store, StoreError};
+use provost_engine::run::state::{CardState, State, Waiting, waiting};
+use provost_engine::store::{PlacedWait, Store, StoreError, WaitCounts, WaitPage};
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
 use serde_json::Value;
@@ -113,15 +113,6 @@ impl SeenRun {
     }
 }
 
-/// A run that waits, and what for.
-#[derive(Clone, Debug)]
-pub struct WaitingRun {
-    /// Its row.
-    pub row: RunRow,
-    /// What it waits for.
-    pub waits: Vec<Waiting>,
-}
-
 /// The readers, and the runs that were read last.
 pub struct Desk {
     stores: Vec<Store>,
@@ -213,24 +204,23 @@ impl Desk {
         }
     }
 
-    /// The runs that wait for a person, the latest first; none that the viewer may not see.
+    /// A page of what waits for people; nothing of a run that the viewer may not see.
     ///
     /// # Errors
     /// [`Problem`] if the journal cannot be read.
-    pub fn inbox(&self, viewer: &Viewer) -> Result<Vec<WaitingRun>, Problem> {
-        let store = self.store()?;
-        let mut waits = history::waits(store)?;
-        let rows = store.runs(&RunFilter::unfinished())?;
-        let visible = self.seen_by(viewer, store)?;
-        let rows = rows.into_iter().filter_map(|row| {
-            let waits = waits.remove(&row.id)?;
-            let lacks = waits.iter().any(|one| one.kind == WaitKind::Secret);
-            // Why: a run that somebody stopped by hand waits for nobody else.
-            let stopped = row.status == "paused" && !lacks;
-            let seen = visible.as_ref().is_none_or(|ids| ids.contains(&row.id));
-            (seen && !waits.is_empty() && !stopped).then_some(WaitingRun { row, waits })
-        });
-        Ok(rows.collect())
+    pub fn inbox(&self, viewer: &Viewer, page: WaitPage) -> Result<Vec<PlacedWait>, Problem> {
+        let principal = viewer.only_sees_own();
+        let page = WaitPage { principal, ..page };
+        Ok(history::waits_page(self.store()?, &page)?)
+    }
+
+    /// How much waits for people, of what the viewer may see.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal cannot be read.
+    pub fn inbox_counts(&self, viewer: &Viewer) -> Result<WaitCounts, Problem> {
+        let principal = viewer.only_sees_own();
+        Ok(history::wait_counts(self.store()?, principal.as_ref())?)
     }
 
     /// The runs that a viewer may see where these are not all: those that an agent began.

@@ -66,7 +66,7 @@ pub use run_facts::FactsRow;
 pub use schedules::ScheduleRow;
 pub use stops::{StopScope, Stopped};
 pub use verify::Verified;
-pub use waits::Waits;
+pub use waits::{PlacedWait, WaitCounts, WaitPage, Waits};
 pub use writer::Counts;
 
 use writer::{Job, JobSender, NotQueued, Shared, Wake};

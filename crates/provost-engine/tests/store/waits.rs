@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use provost_engine::history;
-use provost_engine::store::{Append, NewEvent, Projection, Store};
-use provost_run::event::Event;
-use provost_run::state::{FoldError, State, Waiting, waiting};
+use provost_engine::store::{Append, NewEvent, Projection, Store, WaitPage};
+use provost_run::event::{Event, RunStatus};
+use provost_run::state::{FoldError, State, WaitKind, Waiting, waiting};
 use serde_json::{Value, json};
 
 /// The recorded journals, each a list of events with their moments.
@@ -126,5 +126,85 @@ fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {
                 .unwrap();
             assert_eq!(read, waiting(&state), "{name} after event {seq}");
         }
+    }
+}
+
+/// Page by page and in one count, by rows and by events: the same list.
+#[test]
+fn pages_and_counts_are_equal_to_the_list() {
+    let (mut waited, mut stopped) = (0, 0);
+    for (name, events) in recorded() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Store::open(dir.path()).unwrap();
+        for length in 1..=events.len() {
+            let pairs = events.iter().take(length).map(|(event, at)| (event, *at));
+            let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
+            let (event, at) = &events[length - 1];
+            keep(&store, seq - 1, event, *at, &state);
+            let mut expected = waiting(&state);
+            let lacks = expected.iter().any(|one| one.kind == WaitKind::Secret);
+            if state.ending.ended.is_some() || (state.status() == RunStatus::Paused && !lacks) {
+                stopped += usize::from(!expected.is_empty());
+                expected.clear();
+            }
+            waited += expected.len();
+            same(&store, &expected, &format!("{name} after event {seq}"));
+            let journal = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
+            let (kept, rows): (Option<Vec<u8>>, i64) = journal
+                .query_row(
+                    "SELECT waits, (SELECT count(*) FROM waits) FROM runs",
+                    [],
+                    |row| Ok((row.get(0)?, row.get(1)?)),
+                )
+                .unwrap();
+            assert_eq!(kept.is_some_and(|kept| !kept.is_empty()), rows > 0);
+            // As an older version left it. The control is that the rows are gone by then.
+            journal
+                .execute_batch("UPDATE runs SET waits = NULL")
+                .unwrap();
+            same(&store, &expected, &format!("{name} by events, after {seq}"));
+            assert_eq!(store.waits_page(&all(9)).unwrap(), []);
+        }
+    }
+    assert!(waited > 20, "the journals wait for nobody: {waited}");
+    println!("{waited} waits, {stopped} of runs that were stopped");
+}
+
+fn all(limit: u32) -> WaitPage {
+    WaitPage {
+        limit,
+        ..WaitPage::default()
+    }
+}
+
+fn same(store: &Store, expected: &[Waiting], of: &str) {
+    let mut read = Vec::new();
+    let mut after = None;
+    while let [one, ..] = &history::waits_page(store, &WaitPage { after, ..all(1) }).unwrap()[..] {
+        after = Some(one.place);
+        read.push(one.wait.clone());
+    }
+    assert_eq!(read, expected, "{of}");
+    let counts = history::wait_counts(store, None).unwrap();
+    let doubts = expected
+        .iter()
+        .filter(|one| one.kind == WaitKind::Settlement);
+    let (all_of, doubts) = (expected.len() as u64, doubts.count() as u64);
+    assert_eq!((counts.all, counts.in_doubt), (all_of, doubts), "{of}");
+    let oldest = expected.iter().map(|one| one.asked_at).min();
+    assert_eq!(counts.oldest_ms, oldest, "{of}");
+    for kind in [
+        WaitKind::Approval,
+        WaitKind::Answer,
+        WaitKind::Settlement,
+        WaitKind::Secret,
+    ] {
+        let page = WaitPage {
+            kind: Some(kind),
+            ..all(100)
+        };
+        let found = history::waits_page(store, &page).unwrap();
+        let of_kind = expected.iter().filter(|one| one.kind == kind).count();
+        assert_eq!(found.len(), of_kind, "{of}: {}", kind.word());
     }
 }

@@ -1,17 +1,24 @@
 //! What waits for people, and how much of it.
+//!
+//! Owns the place in the list, which names the last entry that was given: `RUN.WAIT` by their
+//! numbers. INVARIANT: a page reads as much as it shows, however much waits.
 
 use axum::Json;
 use axum::extract::State;
 use provost_engine::clock::now_ms;
 use provost_engine::run::state::WaitKind;
+use provost_engine::store::WaitPage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::input::Parameters;
 use super::{LIST_DEFAULT, LIST_MAX, wait};
-use crate::app::App;
+use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::problem::{Problem, ProblemKind};
+
+/// Most entries that one request looks at, of which `mine` may leave few: `after` goes on.
+const LOOKED_AT_MAX: usize = LIST_MAX;
 
 /// The parameters of the list.
 #[derive(Deserialize)]
@@ -25,9 +32,46 @@ pub(crate) struct InboxQuery {
     /// Only this run.
     run: Option<String>,
     /// After this place.
-    #[serde(default)]
-    after: usize,
+    after: Option<String>,
     limit: Option<usize>,
+}
+
+impl InboxQuery {
+    fn page(&self) -> Result<WaitPage, Problem> {
+        let kind = self.kind.as_deref();
+        let of_kind = |kind| {
+            let known = WaitKind::of(kind);
+            known.ok_or_else(|| {
+                let detail = format!("`{kind}` is no kind of what waits");
+                Problem::new(ProblemKind::Unfit, detail)
+                    .hint("`approval`, `answer`, `settlement` or `secret`")
+            })
+        };
+        let of_place = |text: &str| {
+            let (run, n) = text.split_once('.')?;
+            Some((run.parse().ok()?, n.parse().ok()?))
+        };
+        let after = self.after.as_deref().map(|text| {
+            let detail = format!("`{text}` is no place in this list");
+            of_place(text).ok_or_else(|| Problem::new(ProblemKind::Unfit, detail))
+        });
+        let limit = match self.mine {
+            true => LOOKED_AT_MAX,
+            false => self.limit(),
+        };
+        Ok(WaitPage {
+            after: after.transpose()?,
+            kind: kind.map(of_kind).transpose()?,
+            run: self.run.clone(),
+            principal: None,
+            // Why one more: it tells whether there is another page.
+            limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
+        })
+    }
+
+    fn limit(&self) -> usize {
+        self.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX)
+    }
 }
 
 /// `GET /v1/inbox`.
@@ -36,73 +80,54 @@ pub(crate) async fn list(
     viewer: Viewer,
     Parameters(asked): Parameters<InboxQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let limit = asked.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX);
-    if let Some(kind) = asked
-        .kind
-        .as_deref()
-        .filter(|kind| WaitKind::of(kind).is_none())
-    {
-        let detail = format!("`{kind}` is no kind of what waits");
-        return Err(Problem::new(ProblemKind::Unfit, detail)
-            .hint("`approval`, `answer`, `settlement` or `secret`"));
-    }
-    let (waits, after) = app
-        .read(move |shared| {
-            let now = now_ms();
-            let runs = shared.desk.inbox(&viewer)?;
-            let of_run = |id: &str| asked.run.as_ref().is_none_or(|run| id.starts_with(run));
-            let all = runs
-                .iter()
-                .filter(|waiting| of_run(&waiting.row.id))
-                .flat_map(|waiting| waiting.waits.iter().map(move |wait| (waiting, wait)))
-                .filter(|(_, wait)| {
-                    asked
-                        .kind
-                        .as_ref()
-                        .is_none_or(|kind| kind == wait.kind.word())
-                })
-                .skip(asked.after);
-            let (mut page, mut place) = (Vec::new(), asked.after);
-            for (waiting, one) in all {
-                if page.len() == limit {
-                    return Ok((page, Some(place.to_string())));
-                }
-                place += 1;
-                let run = shared.desk.run(&shared.engine, &viewer, &waiting.row.id)?;
-                let mut shown = wait::to_json(shared, &viewer, &run, one, now);
-                if asked.mine && shown.get("may") != Some(&Value::Bool(true)) {
-                    continue;
-                }
-                if let Value::Object(map) = &mut shown {
-                    map.insert("goal".to_owned(), json!(waiting.row.goal));
-                }
-                page.push(shown);
-            }
-            Ok((page, None))
-        })
-        .await?;
+    let page = asked.page()?;
+    let read = app.read(move |shared| read(shared, &viewer, &asked, page));
+    let (waits, after) = read.await?;
     Ok(Json(
         json!({ "schema": "provost/inbox/v2", "waits": waits, "after": after }),
     ))
+}
+
+/// The entries of a page, and the place of the last one that was looked at, if others follow.
+fn read(
+    shared: &Shared,
+    viewer: &Viewer,
+    asked: &InboxQuery,
+    page: WaitPage,
+) -> Result<(Vec<Value>, Option<String>), Problem> {
+    let now = now_ms();
+    let most = (page.limit as usize).saturating_sub(1);
+    let found = shared.desk.inbox(viewer, page)?;
+    let (mut shown, mut place) = (Vec::new(), None);
+    for (at, one) in found.iter().enumerate() {
+        if at == most || shown.len() == asked.limit() {
+            return Ok((shown, place));
+        }
+        place = Some(format!("{}.{}", one.place.0, one.place.1));
+        let run = shared.desk.run(&shared.engine, viewer, &one.run)?;
+        let mut entry = wait::to_json(shared, viewer, &run, &one.wait, now);
+        if asked.mine && entry.get("may") != Some(&Value::Bool(true)) {
+            continue;
+        }
+        if let Value::Object(map) = &mut entry {
+            map.insert("goal".to_owned(), json!(one.goal));
+        }
+        shown.push(entry);
+    }
+    Ok((shown, None))
 }
 
 /// `GET /v1/inbox/count`.
 pub(crate) async fn count(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
     let counts = app
         .read(move |shared| {
-            let runs = shared.desk.inbox(&viewer)?;
-            let all: Vec<_> = runs.iter().flat_map(|run| &run.waits).collect();
-            let doubts = all
-                .iter()
-                .filter(|one| one.kind == WaitKind::Settlement)
-                .count();
-            let oldest = all.iter().map(|one| one.asked_at).min();
+            let counts = shared.desk.inbox_counts(&viewer)?;
             Ok(json!({
                 "schema": "provost/inbox-count/v1",
-                "all": all.len(),
-                "runs": runs.len(),
-                "in_doubt": doubts,
-                "oldest_ms": oldest.map(|at| (now_ms() - at).max(0)),
+                "all": counts.all,
+                "runs": counts.runs,
+                "in_doubt": counts.in_doubt,
+                "oldest_ms": counts.oldest_ms.map(|at| (now_ms() - at).max(0)),
             }))
         })
         .await?;

@@ -332,7 +332,7 @@ impl Requests {
             rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect())
         };
         let rows: Vec<RunRow> = rows.map_err(EngineError::from)?;
-        let waits = history::waits(store)?;
+        let waits = history::waits_of(store, rows.iter().map(|row| row.id.as_str()))?;
         let runs: Vec<_> = rows
             .iter()
             .map(|row| {

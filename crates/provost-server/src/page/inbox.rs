@@ -3,7 +3,8 @@
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
-use provost_engine::store::RunPage;
+use provost_engine::run::state::WaitKind;
+use provost_engine::store::{PlacedWait, RunPage, WaitPage};
 
 use super::runs::{RunRowView, rows};
 use super::waits::{self, WaitView};
@@ -15,13 +16,13 @@ use crate::problem::Problem;
 const LAST: u32 = 5;
 
 /// Most entries on one page: more are shown as these are answered.
-const WAITS_MAX: usize = 200;
+const WAITS_MAX: u32 = 200;
 
 #[derive(Template)]
 #[template(path = "inbox.html")]
 struct InboxPage {
     frame: Frame,
-    count: usize,
+    count: u64,
     waits: Vec<WaitView>,
     last: Vec<RunRowView>,
 }
@@ -33,19 +34,25 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let frame = Frame::of(&viewer, "inbox");
     let page = app.read(move |shared| {
-        let runs = shared.desk.inbox(&viewer)?;
-        let mut waits: Vec<WaitView> = runs
-            .iter()
-            .flat_map(|run| {
-                let of = |wait| waits::of_row(&run.row.id, &run.row.goal, wait);
-                run.waits.iter().map(of)
-            })
-            .collect();
-        waits.sort_by_key(|wait| !wait.grave);
-        let count = waits.len();
-        waits.truncate(WAITS_MAX);
+        let count = shared.desk.inbox_counts(&viewer)?;
+        let of = |kind, limit| WaitPage {
+            kind,
+            limit,
+            ..WaitPage::default()
+        };
+        // Why first: a write in doubt is the gravest of what waits.
+        let grave = of(Some(WaitKind::Settlement), WAITS_MAX);
+        let mut found = shared.desk.inbox(&viewer, grave)?;
+        let others = shared.desk.inbox(&viewer, of(None, WAITS_MAX))?;
+        let grave = |one: &PlacedWait| one.wait.kind == WaitKind::Settlement;
+        found.extend(others.into_iter().filter(|one| !grave(one)));
+        found.truncate(WAITS_MAX as usize);
+        let waits = found.iter();
+        let waits = waits.map(|one| waits::of_row(&one.run, &one.goal, &one.wait));
+        let waits = waits.collect();
+        let count = count.all;
         let last = RunPage {
-            principal: (!viewer.sees_all()).then(|| viewer.principal.clone()),
+            principal: viewer.only_sees_own(),
             limit: LAST,
             ..RunPage::default()
         };

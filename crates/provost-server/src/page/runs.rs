@@ -64,7 +64,7 @@ pub(crate) async fn show(
                 .map(|status| status.word().to_owned())
                 .collect(),
             goal: (!wanted.q.is_empty()).then(|| wanted.q.clone()),
-            principal: (!viewer.sees_all()).then(|| viewer.principal.clone()),
+            principal: viewer.only_sees_own(),
             // Why one more: it tells whether there is another page.
             limit: PAGE + 1,
             ..RunPage::default()
@@ -108,8 +108,10 @@ pub(crate) fn rows(
     shared: &Shared,
     runs: impl Iterator<Item = RunRow>,
 ) -> Result<Vec<RunRowView>, Problem> {
-    let waits = history::waits(shared.desk.store()?)?;
-    let rows = runs.map(|row| RunRowView {
+    let runs: Vec<RunRow> = runs.collect();
+    let ids = runs.iter().map(|row| row.id.as_str());
+    let waits = history::waits_of(shared.desk.store()?, ids)?;
+    let rows = runs.into_iter().map(|row| RunRowView {
         goal: seen(&row.goal),
         status: parts::of_word(&row.status),
         waits: waits.get(&row.id).map_or(0, Vec::len),

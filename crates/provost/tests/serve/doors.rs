@@ -1,5 +1,9 @@
 //! Who comes in: under which name, from which site, by which link.
 
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::served::{Served, contradictions, team, token};
@@ -188,4 +192,55 @@ fn a_token_ends_when_it_is_revoked() {
     let kept = std::fs::read(&database).unwrap();
     let secret = ada.as_bytes();
     assert!(!kept.windows(secret.len()).any(|part| part == secret));
+}
+
+/// A body that comes byte by byte is refused after a time, wherever it goes. The control: one that
+/// is whole in time is read.
+#[test]
+fn a_body_has_a_time_limit() {
+    let place = team();
+    let server = Served::of(&place);
+    let bearer = format!("Bearer {}", token(&place, "ada", "ada", &[]));
+    let slow = |line: &str, heads: &[(&str, &str)], bytes: usize| {
+        let mut stream = TcpStream::connect(&server.host).unwrap();
+        let host = &server.host;
+        let mut head = format!("{line} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n");
+        for (name, value) in heads {
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head.push_str("Content-Length: 60\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let every = Duration::from_secs(40) / u32::try_from(bytes).unwrap();
+        stream.set_read_timeout(Some(every)).unwrap();
+        let mut answer = [0; 12];
+        for _ in 0..bytes {
+            stream.write_all(&vec![b'a'; 60 / bytes]).unwrap();
+            match stream.read_exact(&mut answer) {
+                Ok(()) => break,
+                Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock, "{error}"),
+            }
+        }
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    let form = [
+        ("Sec-Fetch-Site", "same-origin"),
+        ("Content-Type", "application/x-www-form-urlencoded"),
+    ];
+    let program = [("Authorization", bearer.as_str())];
+    std::thread::scope(|scope| {
+        let both = [
+            ("POST /login/link", &form[..]),
+            ("POST /v1/checks", &program[..]),
+        ];
+        let asked = both.map(|(line, heads)| {
+            let late = scope.spawn(move || slow(line, heads, 20));
+            (line, late, scope.spawn(move || slow(line, heads, 1)))
+        });
+        for (line, late, whole) in asked {
+            assert_eq!(late.join().unwrap(), "HTTP/1.1 408", "{line}");
+            let whole = whole.join().unwrap();
+            let read = ["HTTP/1.1 400", "HTTP/1.1 422"].contains(&whole.as_str());
+            assert!(read, "{line}: {whole}");
+        }
+    });
 }

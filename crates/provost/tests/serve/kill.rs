@@ -1,16 +1,38 @@
-//! The server is killed at any moment: what was answered is in the journal, and nothing is twice.
+//! The server is killed at any moment, beside 50 runs under way and two people who speak: what was
+//! answered is in the journal, and nothing is twice.
 //!
 //! `PROVOST_COUNT` says how many kills; few in the gate.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::served::{Served, note, team, token};
+use super::workplace::Workplace;
 
 /// Why few: each is a process that starts.
 const KILLS: u64 = 4;
+/// Runs that are under way whenever the server is killed.
+const UNDER_WAY: u64 = 50;
+
+/// What servers answered, of which nothing may be lost.
+#[derive(Default)]
+struct Told {
+    /// The run that was begun under each key.
+    begun: BTreeMap<String, String>,
+    /// Who said yes to which card of which run, and was told that it counts.
+    said: BTreeSet<(String, String, &'static str)>,
+}
+
+/// A workspace, and the tokens of its people.
+struct Team {
+    place: Workplace,
+    asking: Vec<String>,
+    people: [(&'static str, String); 2],
+}
 
 fn kills() -> u64 {
     let count = std::env::var("PROVOST_COUNT").ok();
@@ -20,80 +42,152 @@ fn kills() -> u64 {
 #[test]
 fn what_was_answered_is_kept_and_counts_once() {
     let place = team();
-    let ada = token(&place, "ada", "ada", &[]);
-    let bo = token(&place, "bo", "bo", &[]);
-    let (mut begun, mut approved) = (BTreeSet::new(), BTreeSet::new());
-    let mut server = Served::of(&place);
+    let asking = ["one", "two", "three", "four"];
+    let team = Team {
+        asking: asking
+            .iter()
+            .map(|name| token(&place, name, "ada", &[]))
+            .collect(),
+        people: ["bo", "chi"].map(|who| (who, token(&place, who, who, &[]))),
+        place,
+    };
+    let told = Mutex::new(Told::default());
+    let mut server = Served::of(&team.place);
     for round in 0..kills() {
-        // Why spread by a multiple: each round is cut at another place of what it does.
-        let delay = Duration::from_millis(round * 37 % 200);
-        let id = server.id().to_string();
-        let killer = std::thread::spawn(move || {
-            std::thread::sleep(delay);
-            let killed = std::process::Command::new("kill")
-                .args(["-KILL", &id])
-                .status();
-            killed.unwrap();
-        });
-        let key = format!("round-{round}");
-        speak(&server, &ada, &bo, &key, &mut begun, &mut approved);
-        killer.join().unwrap();
+        top_up(&server, &team, round, &told);
+        let before = told.lock().unwrap().said.clone();
+        killed_beside(&server, &team, round, &told);
         server.kill();
-        server = Served::of(&place);
-        // The same request finds the same run, or begins it now.
-        let wanted = json!({ "goal": note(&key), "again": true });
-        let head = [("Idempotency-Key", key.as_str())];
-        let again = server.ask_with(&ada, "POST /v1/runs", &head, &wanted);
-        let run = again.json()["run"].as_str().unwrap().to_owned();
-        assert!([200, 201].contains(&again.status), "{again:?}");
-        if begun.contains(&format!("{key} {run}")) {
-            assert_eq!(again.status, 200);
+        server = Served::of(&team.place);
+        let told = told.lock().unwrap();
+        for (run, card, who) in told.said.difference(&before) {
+            assert_eq!(
+                yeses(&server, &team, run, card, who),
+                1,
+                "a yes is lost: {run}"
+            );
         }
-        finish(&server, &ada, &bo, &run, &approved);
+        // The control of the look: a yes that nobody said is not there.
+        if let Some((run, _, who)) = told.said.first() {
+            assert_eq!(yeses(&server, &team, run, "sha256:0", who), 0);
+        }
     }
-    let rows = server.get(&ada, "/v1/runs?limit=200").json();
-    assert_eq!(
-        rows["runs"].as_array().unwrap().len() as u64,
+    end_all(&server, &team);
+    let told = told.into_inner().unwrap();
+    let runs = judged(&server, &team, &told);
+    assert!(!told.said.is_empty(), "nobody was answered before a kill");
+    println!(
+        "{} kills beside {UNDER_WAY} runs: {runs} runs, {} answered yeses, lost 0, doubled 0",
         kills(),
-        "lost or doubled"
+        told.said.len()
     );
-    place.run(&["audit", "verify"]).exits(0);
+    team.place.run(&["audit", "verify"]).exits(0);
 }
 
-/// Begins a run and approves it, as far as the server lives.
-fn speak(
-    server: &Served,
-    ada: &str,
-    bo: &str,
-    key: &str,
-    begun: &mut BTreeSet<String>,
-    approved: &mut BTreeSet<String>,
-) {
-    let wanted = json!({ "goal": note(key), "again": true });
-    let Some(run) = lively(server, ada, "POST /v1/runs", Some(key), &wanted) else {
-        return;
+/// Begins runs until so many wait for people; one that an earlier server was asked for is asked
+/// for again under its key.
+fn top_up(server: &Served, team: &Team, round: u64, told: &Mutex<Told>) {
+    let count = || {
+        server
+            .get(&team.asking[0], "/v1/inbox/count")
+            .is(200)
+            .json()["runs"]
+            .as_u64()
     };
-    let run = run["run"].as_str().unwrap().to_owned();
-    begun.insert(format!("{key} {run}"));
-    loop {
-        let Some(now) = lively(
-            server,
-            ada,
-            &format!("GET /v1/runs/{run}"),
-            None,
-            &Value::Null,
-        ) else {
-            return;
-        };
-        if now["status"] == "waiting_approval" {
-            let approve = json!({ "kind": "approve", "card": now["waits"][0]["digest"] });
-            let to = format!("POST /v1/runs/{run}/statements");
-            if lively(server, bo, &to, None, &approve).is_some_and(|said| said["taken"] == true) {
-                approved.insert(run);
+    let missing = UNDER_WAY.saturating_sub(count().unwrap());
+    for at in 0..missing {
+        let key = format!("r{round}-{at}");
+        let token = &team.asking[at as usize % 2];
+        let head = [("Idempotency-Key", key.as_str())];
+        let wanted = json!({ "goal": note(&key), "again": true });
+        let begun = server
+            .ask_with(token, "POST /v1/runs", &head, &wanted)
+            .is(201);
+        let run = begun.json()["run"].as_str().unwrap().to_owned();
+        told.lock().unwrap().begun.insert(key, run);
+    }
+    let began = Instant::now();
+    while count().unwrap() < UNDER_WAY {
+        assert!(
+            began.elapsed() < Duration::from_secs(60),
+            "runs do not come to wait"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Kills the server while two people approve and a program begins runs.
+fn killed_beside(server: &Served, team: &Team, round: u64, told: &Mutex<Told>) {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for (at, (who, token)) in team.people.iter().enumerate() {
+            let over = &over;
+            scope.spawn(move || approve_on(server, (at, who, token), told, over));
+        }
+        scope.spawn(|| {
+            // Why few: each has to be ended after the last kill.
+            for at in 0..3 {
+                let key = format!("r{round}-beside-{at}");
+                let wanted = json!({ "goal": note(&key), "again": true });
+                let token = &team.asking[2 + at % 2];
+                let begun = lively(server, token, "POST /v1/runs", Some(&key), &wanted);
+                let run = begun.and_then(|begun| Some(begun["run"].as_str()?.to_owned()));
+                match run {
+                    Some(run) => told.lock().unwrap().begun.insert(key, run),
+                    None => return,
+                };
             }
+        });
+        // Why spread by a multiple: each round is cut at another place of what it does.
+        std::thread::sleep(Duration::from_millis(60 + round * 67 % 400));
+        server.tell("-KILL");
+        over.store(true, Ordering::SeqCst);
+    });
+}
+
+/// Approves what waits, one after the other, until the server is gone.
+fn approve_on(
+    server: &Served,
+    (at, who, token): (usize, &&'static str, &str),
+    told: &Mutex<Told>,
+    over: &AtomicBool,
+) {
+    let listed = lively(server, token, "GET /v1/inbox?limit=12", None, &Value::Null);
+    let listed = listed.unwrap_or_default();
+    let waits = listed["waits"].as_array().cloned().unwrap_or_default();
+    // Why apart: two people who go through one list in one order answer the same card.
+    for wait in waits.iter().skip(at).step_by(2) {
+        if over.load(Ordering::SeqCst) {
             return;
         }
+        let (run, card) = (wait["run"].as_str(), wait["digest"].as_str());
+        let (Some(run), Some(card)) = (run, card) else {
+            continue;
+        };
+        let yes = json!({ "kind": "approve", "card": card });
+        let to = format!("POST /v1/runs/{run}/statements");
+        let said = lively(server, token, &to, None, &yes);
+        if said.is_some_and(|said| said["taken"] == true) {
+            let yes = (run.to_owned(), card.to_owned(), *who);
+            told.lock().unwrap().said.insert(yes);
+        }
     }
+}
+
+/// How often the journal has this yes.
+fn yeses(server: &Served, team: &Team, run: &str, card: &str, who: &str) -> usize {
+    let given = |event: &&Value| {
+        event["kind"] == "ApprovalGiven"
+            && event["payload"]["card"] == card
+            && event["payload"]["by"] == who
+    };
+    events(server, team, run).iter().filter(given).count()
+}
+
+fn events(server: &Served, team: &Team, run: &str) -> Vec<Value> {
+    let path = format!("/v1/runs/{run}/events?limit=200");
+    let events = server.get(&team.asking[0], &path).is(200).json();
+    events["events"].as_array().unwrap().clone()
 }
 
 /// An answer of a server that may die: none if it did.
@@ -119,31 +213,100 @@ fn lively(
         .flatten()
 }
 
-/// Brings a run to its end; a yes that was answered is not asked for again.
-fn finish(server: &Served, ada: &str, bo: &str, run: &str, approved: &BTreeSet<String>) {
-    let to = format!("POST /v1/runs/{run}/statements");
-    loop {
-        let now = server.get(ada, &format!("/v1/runs/{run}")).is(200).json();
-        match now["status"].as_str().unwrap() {
-            "succeeded" => return,
-            "waiting_approval" => {
-                let asked = !approved.contains(run);
-                assert!(asked, "a yes that was answered is lost: {now}");
-                let approve = json!({ "kind": "approve", "card": now["waits"][0]["digest"] });
-                let said = server.ask(bo, &to, &approve);
-                assert!([200, 202, 409].contains(&said.status), "{said:?}");
+/// Brings every run to its end, as people do who look at the files.
+fn end_all(server: &Served, team: &Team) {
+    let began = Instant::now();
+    for turn in 0.. {
+        assert!(
+            began.elapsed() < Duration::from_secs(600),
+            "runs do not end"
+        );
+        let (_, token) = &team.people[turn % 2];
+        let rows = server
+            .get(token, "/v1/runs?limit=200&status=planning,running")
+            .is(200);
+        let waits = server.get(token, "/v1/inbox?limit=200").is(200).json();
+        let waits = waits["waits"].as_array().unwrap();
+        if waits.is_empty() && rows.json()["runs"].as_array().unwrap().is_empty() {
+            return;
+        }
+        for wait in waits {
+            let statement = match wait["kind"].as_str().unwrap() {
+                "approval" => json!({ "kind": "approve", "card": wait["digest"] }),
+                _ => settlement(team, wait),
+            };
+            let run = wait["run"].as_str().unwrap();
+            let to = format!("POST /v1/runs/{run}/statements");
+            let said = server.ask(token, &to, &statement);
+            assert!([200, 202, 409, 429].contains(&said.status), "{said:?}");
+            if said.status == 429 {
+                std::thread::sleep(Duration::from_secs(1));
+                break;
             }
-            // A write that was in flight: whoever saw its file settles it.
-            "in_doubt" => {
-                let settle = json!({
-                    "kind": "settle", "slot": { "step": "note" }, "settled": "happened",
-                    "output": { "path": "note.txt", "bytes": 20 }, "reason": "the file is there",
-                });
-                let said = server.ask(bo, &to, &settle);
-                assert!([200, 202, 409].contains(&said.status), "{said:?}");
-            }
-            "planning" | "running" => std::thread::sleep(Duration::from_millis(20)),
-            other => panic!("{other}: {now}"),
         }
     }
+}
+
+/// What whoever looks says of a write in doubt.
+fn settlement(team: &Team, wait: &Value) -> Value {
+    let name = wait["goal"].as_str().unwrap().rsplit(' ').next().unwrap();
+    let file = team.place.path(&format!("notes/{name}.txt"));
+    let settled = json!({
+        "kind": "settle", "slot": { "step": "note" }, "reason": "looked at the folder",
+    });
+    let what = match file.exists() {
+        true => json!({ "settled": "happened", "output": { "path": "note.txt", "bytes": 8 } }),
+        false => json!({ "settled": "did_not_happen" }),
+    };
+    let mut all = settled.as_object().unwrap().clone();
+    all.extend(what.as_object().unwrap().clone());
+    Value::Object(all)
+}
+
+/// Every run that was answered for is there, under its key and once; each wrote its note, and began
+/// no write a second time that nobody said had not happened. Gives how many runs there are.
+fn judged(server: &Served, team: &Team, told: &Told) -> usize {
+    let (mut runs, mut after) = (BTreeMap::new(), String::new());
+    loop {
+        let path = format!("/v1/runs?limit=200{after}");
+        let page = server.get(&team.asking[0], &path).is(200).json();
+        for row in page["runs"].as_array().unwrap() {
+            assert_eq!(row["status"], "succeeded", "{row}");
+            let goal = row["goal"].as_str().unwrap().to_owned();
+            let id = row["id"].as_str().unwrap().to_owned();
+            assert_eq!(runs.insert(goal, id), None, "a run is doubled: {row}");
+        }
+        let Some(next) = page["after"].as_str() else {
+            break;
+        };
+        after = format!("&after={next}");
+    }
+    for (key, run) in &told.begun {
+        assert_eq!(runs.get(&note(key)), Some(run), "a run is lost");
+    }
+    for (goal, run) in &runs {
+        let name = goal.rsplit(' ').next().unwrap();
+        let file = team.place.path(&format!("notes/{name}.txt"));
+        assert!(file.exists(), "{run} wrote nothing");
+        let events = events(server, team, run);
+        let count = |matches: &dyn Fn(&Value) -> bool| events.iter().filter(|e| matches(e)).count();
+        let wrote = |event: &Value| {
+            event["kind"] == "AttemptStarted" && event["payload"]["operation"] == "notes.write"
+        };
+        let denied = |event: &Value| event["payload"]["settled"] == "did_not_happen";
+        assert_eq!(count(&wrote), 1 + count(&denied), "{run} wrote twice");
+        assert_eq!(
+            count(&|event| event["kind"] == "ApprovalGiven"),
+            1,
+            "{run}: two yeses count"
+        );
+    }
+    for (run, card, who) in &told.said {
+        assert_eq!(
+            yeses(server, team, run, card, who),
+            1,
+            "a yes is lost: {run}"
+        );
+    }
+    runs.len()
 }

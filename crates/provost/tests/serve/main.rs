@@ -8,6 +8,7 @@
 
 mod amended;
 mod doors;
+mod figures;
 mod kill;
 mod oidc;
 mod planning;

@@ -110,7 +110,7 @@ impl Store {
 }
 
 impl Store {
-    fn read_rows<T>(
+    pub(super) fn read_rows<T>(
         &self,
         rows: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
@@ -141,51 +141,64 @@ fn one(connection: &Connection, which: &str, n: i64) -> rusqlite::Result<Option<
 }
 
 fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i64, RunRow)>> {
-    let mut sql = format!("SELECT {}, n FROM runs WHERE 1", read::COLUMNS);
-    let mut values: Vec<Sql> = Vec::new();
-    let mut only = |condition: &str, value: Sql| {
-        sql.push_str(" AND ");
-        sql.push_str(condition);
+    if page.statuses.len() < 2 {
+        return runs_of_status(connection, page, page.statuses.first());
+    }
+    // Why one by one: an index has each status in the order of the runs, and all of them in none.
+    let mut rows = Vec::new();
+    for status in &page.statuses {
+        rows.extend(runs_of_status(connection, page, Some(status))?);
+    }
+    rows.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
+    rows.dedup_by_key(|(n, _)| *n);
+    rows.truncate(page.limit as usize);
+    Ok(rows)
+}
+
+fn runs_of_status(
+    connection: &Connection,
+    page: &RunPage,
+    status: Option<&String>,
+) -> rusqlite::Result<Vec<(i64, RunRow)>> {
+    let (begun, mut values) = begun_with(page);
+    let (from, n) = match begun.is_empty() {
+        true => ("runs", "runs.n"),
+        false => (
+            "events AS first CROSS JOIN runs ON runs.n = first.run",
+            "first.run",
+        ),
+    };
+    let mut conditions = begun;
+    let mut only = |condition: String, value: Sql| {
+        conditions.push(condition);
         values.push(value);
     };
-    if let Some(n) = page.before {
-        only("n < ?", n.into());
+    if let Some(before) = page.before {
+        only(format!("{n} < ?"), before.into());
     }
     if let Some(text) = &page.goal {
-        only("instr(lower(goal), lower(?)) > 0", text.clone().into());
+        only(
+            "instr(lower(goal), lower(?)) > 0".to_owned(),
+            text.clone().into(),
+        );
     }
     if let Some(at) = page.since_ms {
-        only("created_at >= ?", at.into());
+        only("created_at >= ?".to_owned(), at.into());
     }
     if let Some(at) = page.until_ms {
-        only("created_at < ?", at.into());
+        only("created_at < ?".to_owned(), at.into());
     }
-    if let Some(principal) = &page.principal {
-        let kind = match principal.kind {
-            PrincipalKind::User => "user",
-            PrincipalKind::Agent => "agent",
-        };
-        only(&begun_with("principal.id"), principal.id.clone().into());
-        only(&begun_with("principal.kind"), kind.to_owned().into());
+    if let Some(status) = status {
+        only("status = ?".to_owned(), status.clone().into());
     }
-    if let Some(kind) = &page.planner {
-        only(&begun_with("planner.kind"), kind.clone().into());
+    if conditions.is_empty() {
+        conditions.push("1".to_owned());
     }
-    if let Some(name) = &page.playbook {
-        let is_playbook = format!(
-            "{} AND {}",
-            begun_with("planner.kind"),
-            begun_with("planner.name")
-        );
-        let is_playbook = is_playbook.replacen('?', "'playbook'", 1);
-        only(&is_playbook, name.clone().into());
-    }
-    if !page.statuses.is_empty() {
-        let marks = vec!["?"; page.statuses.len()].join(", ");
-        sql.push_str(&format!(" AND status IN ({marks})"));
-        values.extend(page.statuses.iter().cloned().map(Sql::from));
-    }
-    sql.push_str(" ORDER BY n DESC LIMIT ?");
+    let sql = format!(
+        "SELECT {}, runs.n FROM {from} WHERE {} ORDER BY {n} DESC LIMIT ?",
+        read::COLUMNS,
+        conditions.join(" AND ")
+    );
     values.push(Sql::Integer(page.limit.into()));
     let mut query = connection.prepare_cached(&sql)?;
     let rows = query.query_map(rusqlite::params_from_iter(values), |row| {
@@ -194,10 +207,39 @@ fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i
     rows.collect()
 }
 
-/// A condition on what a run began with, as its first event tells.
-fn begun_with(field: &str) -> String {
-    format!(
-        "(SELECT json_extract(payload, '$.{field}') FROM events \
-         WHERE events.run = runs.n AND seq = 1) = ?"
-    )
+/// What the first event of a run tells that acts for a principal, with the values of its marks.
+pub(super) fn acts_for(principal: &Principal) -> (String, [Sql; 2]) {
+    let kind = match principal.kind {
+        PrincipalKind::User => "user",
+        PrincipalKind::Agent => "agent",
+    };
+    let condition = "json_valid(first.payload) \
+         AND json_extract(first.payload, '$.principal.id') = ? \
+         AND json_extract(first.payload, '$.principal.kind') = ?";
+    let values = [principal.id.clone().into(), kind.to_owned().into()];
+    (condition.to_owned(), values)
+}
+
+/// Conditions on what a run began with, as its first event tells; none where all are wanted.
+fn begun_with(page: &RunPage) -> (Vec<String>, Vec<Sql>) {
+    let (mut conditions, mut values): (Vec<String>, Vec<Sql>) = Default::default();
+    if let Some(principal) = &page.principal {
+        let (condition, of) = acts_for(principal);
+        conditions.push(condition);
+        values.extend(of);
+    }
+    if let Some(kind) = &page.planner {
+        conditions.push("json_extract(first.payload, '$.planner.kind') = ?".to_owned());
+        values.push(kind.clone().into());
+    }
+    if let Some(name) = &page.playbook {
+        let condition = "json_extract(first.payload, '$.planner.kind') = 'playbook' \
+             AND json_extract(first.payload, '$.planner.name') = ?";
+        conditions.push(condition.to_owned());
+        values.push(name.clone().into());
+    }
+    if !conditions.is_empty() {
+        conditions.push("first.seq = 1 AND json_valid(first.payload)".to_owned());
+    }
+    (conditions, values)
 }

@@ -14,12 +14,12 @@ use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format of journals that this version writes.
-pub const JOURNAL_FORMAT: i64 = 12;
+pub const JOURNAL_FORMAT: i64 = 13;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 11] = [
+const ADDITIONS: [&str; 12] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
@@ -31,16 +31,18 @@ const ADDITIONS: [&str; 11] = [
     include_str!("format10.sql"),
     include_str!("format11.sql"),
     include_str!("format12.sql"),
+    include_str!("format13.sql"),
 ];
 
 /// Where formats stand among them that are known by what they made, and its name.
-const MADE: [(usize, &str); 6] = [
+const MADE: [(usize, &str); 7] = [
     (6, "events_by_call"),
     (6, "events_by_number"),
     (7, "posted_statements"),
     (8, "events_by_number"),
     (9, "schedules"),
     (10, "run_facts"),
+    (11, "waits_by_kind"),
 ];
 
 /// Makes the store directory, private to its user and out of version control.

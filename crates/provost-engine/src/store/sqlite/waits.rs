@@ -6,14 +6,16 @@
 
 use std::collections::BTreeMap;
 
+use provost_plan::policy::Principal;
 use provost_run::call::Slot;
 use provost_run::state::{WaitKind, Waiting};
+use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, feed};
 
 /// What runs wait for, by run; none of a run whose rows are not kept yet.
 pub type Waits = BTreeMap<String, Option<Vec<Waiting>>>;
@@ -66,6 +68,47 @@ fn of_word<T: DeserializeOwned>(word: Option<String>) -> Option<T> {
     serde_json::from_value(Value::String(word?)).ok()
 }
 
+/// A wait of a run that is not over, and its place in the list: the latest run first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacedWait {
+    /// The number of its run, and its own among those of the run.
+    pub place: (i64, u32),
+    /// The run.
+    pub run: String,
+    /// Its goal.
+    pub goal: String,
+    /// What is waited for.
+    pub wait: Waiting,
+}
+
+/// Which waits are on a page. The default is the first page of all.
+#[derive(Clone, Debug, Default)]
+pub struct WaitPage {
+    /// Only those after this place.
+    pub after: Option<(i64, u32)>,
+    /// Only this kind.
+    pub kind: Option<WaitKind>,
+    /// Only of runs whose id begins so.
+    pub run: Option<String>,
+    /// Only of runs that act for this principal.
+    pub principal: Option<Principal>,
+    /// At most so many.
+    pub limit: u32,
+}
+
+/// How much is waited for, and since when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WaitCounts {
+    /// All of it.
+    pub all: u64,
+    /// The runs that wait.
+    pub runs: u64,
+    /// Writes in doubt.
+    pub in_doubt: u64,
+    /// When the oldest was asked for, in milliseconds since 1970.
+    pub oldest_ms: Option<i64>,
+}
+
 impl Store {
     /// What the runs that are not over wait for.
     ///
@@ -74,6 +117,132 @@ impl Store {
     pub fn waits(&self) -> Result<Waits, StoreError> {
         self.read(|connection| waits(connection).map_err(StoreError::read))
     }
+
+    /// What a run waits for, by its rows; nothing of a run without rows.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn waits_of(&self, run: &str) -> Result<Vec<Waiting>, StoreError> {
+        self.read_rows(|connection| {
+            let mut query =
+                connection.prepare_cached("SELECT * FROM waits WHERE run = ?1 ORDER BY n")?;
+            let rows = query.query_map([run], read)?;
+            rows.filter_map(Result::transpose).collect()
+        })
+    }
+
+    /// The unfinished runs whose rows are not kept, since an older version wrote them last.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn runs_without_waits(&self) -> Result<Vec<String>, StoreError> {
+        let unfinished = super::RunFilter::unfinished().statuses;
+        let marks = vec!["?"; unfinished.len()].join(", ");
+        let sql = format!(
+            "SELECT id FROM runs INDEXED BY runs_without_waits \
+             WHERE waits IS NULL AND status IN ({marks})"
+        );
+        self.read_rows(|connection| {
+            let mut query = connection.prepare_cached(&sql)?;
+            let rows =
+                query.query_map(rusqlite::params_from_iter(&unfinished), |row| row.get(0))?;
+            rows.collect()
+        })
+    }
+
+    /// What waits, by page, of runs whose rows are kept. A run that somebody stopped by hand waits
+    /// for nobody else, except where it lacks a secret.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn waits_page(&self, page: &WaitPage) -> Result<Vec<PlacedWait>, StoreError> {
+        self.read_rows(|connection| waits_page(connection, page))
+    }
+
+    /// How much is waited for, of runs whose rows are kept: of all, or of those that act for a
+    /// principal.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn wait_counts(&self, principal: Option<&Principal>) -> Result<WaitCounts, StoreError> {
+        let (of_principal, values) = principal.map_or_else(Default::default, |principal| {
+            let (condition, values) = feed::acts_for(principal);
+            let sql = format!(
+                " AND run IN (SELECT id FROM events AS first JOIN runs ON runs.n = first.run \
+                 WHERE first.seq = 1 AND {condition})"
+            );
+            (sql, values.to_vec())
+        });
+        let sql = format!(
+            "SELECT count(*), count(DISTINCT run), count(*) FILTER (WHERE kind = 'settlement'), \
+             min(asked) FROM waits WHERE run NOT IN (SELECT id FROM runs WHERE {STOPPED})\
+             {of_principal}"
+        );
+        self.read_rows(|connection| {
+            let mut query = connection.prepare_cached(&sql)?;
+            query.query_row(rusqlite::params_from_iter(values), |row| {
+                Ok(WaitCounts {
+                    all: row.get(0)?,
+                    runs: row.get(1)?,
+                    in_doubt: row.get(2)?,
+                    oldest_ms: row.get(3)?,
+                })
+            })
+        })
+    }
+}
+
+/// Whether somebody stopped a run by hand.
+const STOPPED: &str = "runs.status = 'paused' AND NOT EXISTS \
+     (SELECT 1 FROM waits AS w WHERE w.run = runs.id AND w.kind = 'secret')";
+
+fn waits_page(connection: &Connection, page: &WaitPage) -> rusqlite::Result<Vec<PlacedWait>> {
+    // Why two ways: nearly all that waits are approvals, and of other kinds there are few.
+    let rare = page.kind.is_some_and(|kind| kind != WaitKind::Approval);
+    let (from, begin) = match rare {
+        true => ("waits CROSS JOIN runs ON runs.id = waits.run", "1"),
+        false => (
+            "runs INDEXED BY runs_that_wait CROSS JOIN waits ON waits.run = runs.id",
+            "length(runs.waits) > 0",
+        ),
+    };
+    let mut sql =
+        format!("SELECT waits.*, runs.n, runs.goal FROM {from} WHERE {begin} AND NOT ({STOPPED})");
+    let mut values: Vec<Sql> = Vec::new();
+    if let Some((run, n)) = page.after {
+        sql.push_str(" AND runs.n <= ? AND (runs.n < ? OR waits.n > ?)");
+        values.extend([run.into(), run.into(), i64::from(n).into()]);
+    }
+    if let Some(kind) = page.kind {
+        sql.push_str(" AND waits.kind = ?");
+        values.push(kind.word().to_owned().into());
+    }
+    if let Some(run) = &page.run {
+        sql.push_str(" AND substr(runs.id, 1, length(?)) = ?");
+        values.extend([run.clone().into(), run.clone().into()]);
+    }
+    if let Some(principal) = &page.principal {
+        let (condition, of) = feed::acts_for(principal);
+        sql.push_str(&format!(
+            " AND runs.n IN (SELECT run FROM events AS first WHERE first.seq = 1 AND {condition})"
+        ));
+        values.extend(of);
+    }
+    sql.push_str(" ORDER BY runs.n DESC, waits.n LIMIT ?");
+    values.push(Sql::Integer(page.limit.into()));
+    let mut query = connection.prepare_cached(&sql)?;
+    let rows = query.query_map(rusqlite::params_from_iter(values), |row| {
+        let wait = read(row)?;
+        let place = (row.get(16)?, row.get(1)?);
+        let (run, goal) = (row.get(0)?, row.get(17)?);
+        Ok(wait.map(|wait| PlacedWait {
+            place,
+            run,
+            goal,
+            wait,
+        }))
+    })?;
+    rows.filter_map(Result::transpose).collect()
 }
 
 fn waits(connection: &Connection) -> rusqlite::Result<Waits> {
