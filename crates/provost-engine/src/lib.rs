@@ -47,6 +47,7 @@ pub mod planners {
     pub use provost_wire::model as wire;
 }
 pub mod proposal;
+pub mod recheck;
 pub mod schedule;
 /// The run machine, for whoever drives or reads runs through this library.
 pub use provost_run as run;

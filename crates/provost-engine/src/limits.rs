@@ -91,6 +91,8 @@ pub const EXPORT_WAIT_MAX: Duration = Duration::from_secs(5 * 60);
 pub const EXPORT_LAST_RUN: Duration = Duration::from_millis(500);
 /// How long a process that served or worked does.
 pub const EXPORT_LAST_WORK: Duration = Duration::from_secs(5);
+/// The most bytes that are sent of one argument list, result, goal or answer.
+pub const EXPORT_CONTENT_BYTES_MAX: usize = 4 * 1024;
 /// Largest answer of a receiver, in bytes.
 pub const EXPORT_ANSWER_BYTES_MAX: u64 = 64 * 1024;
 /// Largest file of signed heads that is read, in bytes.

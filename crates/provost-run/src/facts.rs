@@ -19,6 +19,9 @@ mod execution;
 mod needed;
 mod open;
 mod planning;
+mod slots;
+
+use slots::SlotIndex;
 
 pub use counts::SeriesCounts;
 pub(crate) use economy::PlannerSpend;
@@ -144,11 +147,12 @@ impl RunFacts {
     ) -> Self {
         let events = events.into_iter().collect::<Vec<_>>();
         let mut facts = Self::default();
+        let slots = SlotIndex::of(&events);
         facts.head(&events);
-        planning::count(&events, in_force, &mut facts);
-        execution::count(&events, &mut facts);
+        planning::count(&events, &slots, in_force, &mut facts);
+        execution::count(&events, &slots, &mut facts);
         economy::count(&events, &mut facts);
-        counts::count(&events, &mut facts);
+        counts::count(&events, &slots, &mut facts);
         facts
     }
 

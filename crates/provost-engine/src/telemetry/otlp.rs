@@ -4,13 +4,15 @@
 //! sent. Sends nothing. INVARIANT: the same journal gives the same messages, and no secret that the
 //! workspace knows stands in one.
 
+use provost_plan::digest::{Digest, Domain, canonical};
 use provost_run::read::spans::{
-    Attributes, RunSpans, SpanKind, SpanRecord, SpanValue, TraceSpan, spans,
+    Attributes, RunSpans, SpanContent, SpanKind, SpanRecord, SpanValue, TraceSpan, spans,
 };
 use provost_wire::Redactor;
 
 use crate::engine::EngineError;
 use crate::history;
+use crate::limits::EXPORT_CONTENT_BYTES_MAX;
 use crate::store::Store;
 
 mod message;
@@ -28,13 +30,26 @@ pub(super) use message::{OtlpLogs, OtlpTraces};
 /// [`EngineError`] if the journal cannot be read.
 pub fn otlp_lines(store: &Store, run: &str) -> Result<Vec<String>, EngineError> {
     let mut told = OtlpBatch::of(store)?;
-    told.add(store, run, (0, u64::MAX), &Redactor::new([]))?;
+    let telling = Telling {
+        redactor: &Redactor::new([]),
+        content: SpanContent::None,
+    };
+    told.add(store, run, (0, u64::MAX), telling)?;
     let lines = [json(told.traces()), json(told.logs())];
     Ok(lines.into_iter().flatten().collect())
 }
 
 pub(super) fn json(message: Option<impl serde::Serialize>) -> Option<String> {
     serde_json::to_string(&message?).ok()
+}
+
+/// How runs are told.
+#[derive(Clone, Copy)]
+pub(super) struct Telling<'a> {
+    /// What takes the secrets out that a workspace knows.
+    pub(super) redactor: &'a Redactor,
+    /// How much is told of what they were about.
+    pub(super) content: SpanContent,
 }
 
 /// What is told of some runs of a store.
@@ -61,16 +76,16 @@ impl OtlpBatch {
         store: &Store,
         run: &str,
         which: (u64, u64),
-        redactor: &Redactor,
+        telling: Telling<'_>,
     ) -> Result<(), EngineError> {
         let (first, last) = which;
         let mut events = history::events(store, run)?;
         events.truncate(usize::try_from(last).unwrap_or(usize::MAX));
-        let told = spans(&self.store, run, &events);
+        let told = spans(&self.store, run, &events, telling.content);
         let of_run = OfRun {
             told: &told,
             run,
-            redactor,
+            redactor: telling.redactor,
         };
         let new = told.spans.iter().filter(|span| span.end >= first);
         self.spans.extend(new.map(|span| of_run.span(span)));
@@ -179,15 +194,36 @@ impl OfRun<'_> {
 
     fn attributes(&self, own: &Attributes) -> Vec<OtlpAttribute> {
         let run = OtlpValue::Text(self.run.to_owned());
-        let own = own.iter().map(|(key, value)| {
+        let mut all = vec![attribute("provost.run.id", run)];
+        for (key, value) in own {
             let value = match value {
                 SpanValue::Text(text) => OtlpValue::Text(self.redactor.redact_text(text)),
                 SpanValue::Number(n) => OtlpValue::Number(i64::try_from(*n).unwrap_or(i64::MAX)),
                 SpanValue::Flag(flag) => OtlpValue::Flag(*flag),
+                SpanValue::Content(value) => {
+                    let shown = self.redactor.redact_value(value.clone());
+                    let (text, digest) = cut(canonical(&shown));
+                    let digest = digest
+                        .map(|digest| attribute(&format!("{key}.digest"), OtlpValue::Text(digest)));
+                    all.extend(digest);
+                    OtlpValue::Text(text)
+                }
             };
-            attribute(key, value)
-        });
-        let of_run = attribute("provost.run.id", run);
-        std::iter::once(of_run).chain(own).collect()
+            all.push(attribute(key, value));
+        }
+        all
     }
+}
+
+/// A text of at most so many bytes as are sent; where it was longer, with its digest. Why after
+/// secrets are taken out: half of one would not be found, and a digest would confirm a guess.
+fn cut(mut text: String) -> (String, Option<String>) {
+    if text.len() <= EXPORT_CONTENT_BYTES_MAX {
+        return (text, None);
+    }
+    let digest = Digest::of_bytes(Domain::Trace, text.as_bytes()).to_string();
+    let most = text.floor_char_boundary(EXPORT_CONTENT_BYTES_MAX);
+    text.truncate(most);
+    text.push('…');
+    (text, Some(digest))
 }

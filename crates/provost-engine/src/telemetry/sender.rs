@@ -17,7 +17,7 @@ use provost_wire::Redactor;
 use tokio::runtime::Runtime;
 
 use super::cursor::Cursor;
-use super::otlp::{OtlpBatch, json};
+use super::otlp::{OtlpBatch, Telling, json};
 use super::settings::{OtlpForm, OtlpSignal, TelemetrySettings};
 use crate::clock::now_ms;
 use crate::engine::EngineError;
@@ -90,7 +90,7 @@ pub fn send_runs(workspace: &Workspace, store: &Store, runs: &[String]) -> Resul
     for run in runs {
         let mut batch = OtlpBatch::of(store).map_err(|error| error.to_string())?;
         let all = (0, u64::MAX);
-        let told = batch.add(store, run, all, &post.redactor);
+        let told = batch.add(store, run, all, post.telling());
         told.map_err(|error| error.to_string())?;
         post.send(&batch).map_err(Refused::said)?;
     }
@@ -134,6 +134,13 @@ impl Post {
             redactor: workspace.redactor(),
             runtime,
         }))
+    }
+
+    fn telling(&self) -> Telling<'_> {
+        Telling {
+            redactor: &self.redactor,
+            content: self.settings.content,
+        }
     }
 
     fn send(&self, batch: &OtlpBatch) -> Result<(), Refused> {
@@ -278,7 +285,7 @@ impl Tail {
         let mut batch = OtlpBatch::of(&self.store)?;
         for (run, which) in runs {
             // Why ignored: a run that cannot be read must not keep the others back.
-            let _ = batch.add(&self.store, run, which, &self.post.redactor);
+            let _ = batch.add(&self.store, run, which, self.post.telling());
         }
         Ok(batch)
     }

@@ -6,6 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use provost_run::read::spans::SpanContent;
 use provost_wire::SecretName;
 use provost_wire::http::{BaseUrl, Client, Method, Request, Response};
 
@@ -22,6 +23,8 @@ pub struct TelemetrySettings {
     pub form: OtlpForm,
     /// Whether spans are sent, and whether records are.
     pub send: Vec<OtlpSignal>,
+    /// How much is told of what runs were about.
+    pub content: SpanContent,
     /// How long one request may take.
     pub timeout: Duration,
 }

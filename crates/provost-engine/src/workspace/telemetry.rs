@@ -8,6 +8,7 @@ use std::sync::Arc;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Kind, Node};
 use provost_plan::source::Spanned;
+use provost_run::read::spans::SpanContent;
 use provost_wire::SecretName;
 use provost_wire::http::{BaseUrl, Proxy};
 
@@ -26,8 +27,7 @@ pub(super) fn read(
     let otlp = fields.required_text("otlp");
     let headers = fields.map("headers").unwrap_or_default();
     let form = fields.choice("protocol", &OtlpForm::WORDS);
-    // Why a choice of one: what is told without it is all that this version tells.
-    let _ = fields.choice("content", &[("none", ())]);
+    let content = fields.choice("content", &SpanContent::WORDS);
     let send = read_send(&mut fields);
     let timeout = fields.duration("timeout");
     let private = fields.boolean("private").unwrap_or(false);
@@ -55,6 +55,7 @@ pub(super) fn read(
         headers,
         form: form.unwrap_or_default(),
         send,
+        content: content.unwrap_or_default(),
         timeout: timeout.map_or(NOTIFY_TIMEOUT, |timeout| timeout.value),
     })
 }

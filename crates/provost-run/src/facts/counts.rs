@@ -9,10 +9,11 @@ use provost_plan::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::RunFacts;
-use crate::call::{Purpose, Slot};
+use super::slots::{AboutSlot, SlotIndex};
+use crate::call::Purpose;
 use crate::card::QuestionPurpose;
 use crate::event::{AttemptEnded, AttemptStarted, Event, Proven, RunStatus, StepStatus};
-use crate::outcome::Class;
+use crate::outcome::{Class, Landing};
 use crate::read::why::{Witnesses, why};
 
 /// What stands between the words of a key: no name holds it.
@@ -75,16 +76,18 @@ fn key(series: &str, labels: &[&str]) -> String {
     key
 }
 
-pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
+pub(super) fn count(events: &[(&Event, i64)], index: &SlotIndex<'_>, facts: &mut RunFacts) {
     let planner = facts.groups.get("planner").cloned();
     let mut tally = SeriesTally {
         planner: planner.unwrap_or_else(|| "unknown".to_owned()),
+        slots: vec![TalliedSlot::default(); index.count],
         ..SeriesTally::default()
     };
-    for (event, at) in events {
+    for about in index.with(events) {
+        let event = about.event;
         tally.of_planning(event);
-        tally.of_people(event, *at);
-        tally.of_calls(event);
+        tally.of_people(event, about.at);
+        tally.of_calls(&about);
         if let Event::RunEnded(ended) = event {
             tally.criteria = ended.criteria.values().map(Proven::word).collect();
             tally.ended = Some(ended.status);
@@ -98,6 +101,33 @@ pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
     facts.approval_wait_ms = tally.waits_ms;
 }
 
+/// A step or an item.
+#[derive(Clone, Copy, Default)]
+struct TalliedSlot<'e> {
+    status: Option<StepStatus>,
+    /// The operation that was called for it last.
+    called: Option<&'e str>,
+}
+
+/// Counts of a few things that come often. Why no map: there are fewer of them than a search in one
+/// would compare.
+struct Counted<K>(Vec<(K, u64)>);
+
+impl<K> Default for Counted<K> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: PartialEq> Counted<K> {
+    fn one(&mut self, of: K) {
+        match self.0.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, count)) => *count += 1,
+            None => self.0.push((of, 1)),
+        }
+    }
+}
+
 #[derive(Default)]
 struct SeriesTally<'e> {
     counts: SeriesCounts,
@@ -107,11 +137,9 @@ struct SeriesTally<'e> {
     waits_ms: Vec<i64>,
     /// Questions of planners.
     questions: BTreeSet<&'e Digest>,
-    begun: BTreeMap<(&'e Slot, u32), &'e AttemptStarted>,
-    /// How each step or item stands.
-    slots: BTreeMap<&'e Slot, StepStatus>,
-    /// The operation that was called for it last.
-    called: BTreeMap<&'e Slot, &'e str>,
+    slots: Vec<TalliedSlot<'e>>,
+    tries: Counted<(Class, &'e str)>,
+    effects: Counted<(Landing, &'e str)>,
     criteria: Vec<&'static str>,
     ended: Option<RunStatus>,
 }
@@ -180,44 +208,40 @@ impl<'e> SeriesTally<'e> {
         }
     }
 
-    fn of_calls(&mut self, event: &'e Event) {
-        match event {
-            Event::AttemptStarted(started) => {
-                self.begun.insert((&started.slot, started.attempt), started);
-                if started.purpose == Purpose::Effect {
-                    self.called.insert(&started.slot, &started.operation);
+    fn of_calls(&mut self, about: &AboutSlot<'e>) {
+        let Some(slot) = about.slot.and_then(|number| self.slots.get_mut(number)) else {
+            if matches!(about.event, Event::StepBlocked { .. }) {
+                self.counts.one("steps", &[StepStatus::Blocked.word()]);
+            }
+            return;
+        };
+        match about.event {
+            Event::AttemptStarted(started) if started.purpose == Purpose::Effect => {
+                slot.called = Some(&started.operation);
+            }
+            Event::AttemptEnded(ended) => {
+                if let Some(started) = about.begun {
+                    self.ended(started, ended);
                 }
             }
-            Event::AttemptEnded(ended) => self.ended(ended),
-            Event::StepSettled {
-                slot,
-                status,
-                class,
-                ..
-            } => {
-                self.slots.insert(slot, *status);
+            Event::StepSettled { status, class, .. } => {
+                slot.status = Some(*status);
                 let place = match class {
                     Some(Class::InvalidArguments) => "arguments",
                     Some(Class::OutputInvalid) => "output",
                     Some(Class::AcceptanceFailed) => "acceptance",
                     _ => return,
                 };
-                let operation = self.called.get(slot).copied().unwrap_or("none");
+                let operation = slot.called.unwrap_or("none");
                 self.counts.one("validation_failures", &[operation, place]);
             }
-            Event::StepSkipped { slot, .. } => {
-                self.slots.insert(slot, StepStatus::Skipped);
-            }
-            Event::StepBlocked { .. } => self.counts.one("steps", &[StepStatus::Blocked.word()]),
+            Event::StepSkipped { .. } => slot.status = Some(StepStatus::Skipped),
             _ => {}
         }
     }
 
-    fn ended(&mut self, ended: &'e AttemptEnded) {
-        let Some(started) = self.begun.get(&(&ended.slot, ended.attempt)) else {
-            return;
-        };
-        let (operation, class) = (started.operation.as_str(), ended.class.word());
+    fn ended(&mut self, started: &'e AttemptStarted, ended: &'e AttemptEnded) {
+        let operation = started.operation.as_str();
         let counts = &mut self.counts;
         if let Some(used) = &ended.used {
             counts.more("tokens", &[&used.model, "in", "tool"], used.tokens_in);
@@ -227,26 +251,37 @@ impl<'e> SeriesTally<'e> {
             return;
         }
         if !started.read {
-            counts.one("effects", &[operation, ended.landing.word()]);
+            self.effects.one((ended.landing, operation));
         }
         if ended.is_try() {
-            counts.one("attempts", &[operation, class]);
+            self.tries.one((ended.class, operation));
         }
         if ended.retry_at.is_some() && !ended.not_yet {
-            counts.one("retries", &[operation, class]);
+            counts.one("retries", &[operation, ended.class.word()]);
         }
     }
 
     /// What only the end of the journal tells.
     fn finish(&mut self, events: &[(&Event, i64)]) {
         let counts = &mut self.counts;
-        for (slot, status) in &self.slots {
-            if *status == StepStatus::InDoubt {
-                let operation = self.called.get(*slot).copied().unwrap_or("none");
-                counts.one("in_doubt", &[operation]);
-            } else {
-                counts.one("steps", &[status.word()]);
+        let mut steps = Counted::default();
+        for slot in &self.slots {
+            match slot.status {
+                Some(StepStatus::InDoubt) => {
+                    counts.one("in_doubt", &[slot.called.unwrap_or("none")]);
+                }
+                Some(status) => steps.one(status),
+                None => {}
             }
+        }
+        for (status, count) in steps.0 {
+            counts.more("steps", &[status.word()], count);
+        }
+        for ((class, operation), count) in &self.tries.0 {
+            counts.more("attempts", &[operation, class.word()], *count);
+        }
+        for ((landing, operation), count) in &self.effects.0 {
+            counts.more("effects", &[operation, landing.word()], *count);
         }
         for word in &self.criteria {
             counts.one("criteria", &[word]);

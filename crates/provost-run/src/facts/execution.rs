@@ -4,14 +4,15 @@
 //! what was never sent, and reads made on the way are none. INVARIANT: an effect counts once for
 //! each step or item that it landed for, however often its call was repeated with one key.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use provost_plan::digest::Digest;
 
+use super::slots::SlotIndex;
 use super::{RunFacts, put};
-use crate::call::{Purpose, Slot};
+use crate::call::Purpose;
 use crate::card::CardSubject;
-use crate::event::{AttemptEnded, AttemptStarted, Event, RunStatus, Settlement, StepStatus};
+use crate::event::{AttemptEnded, Event, RunStatus, Settlement, StepStatus};
 use crate::grade::Rate;
 use crate::outcome::{Class, Landing};
 
@@ -25,64 +26,54 @@ struct SlotStory<'e> {
     landed: bool,
     unknown: bool,
     doubted: bool,
+    /// Whether a read confirmed it, or was to.
+    confirmed: bool,
     last: Option<(StepStatus, Option<Class>)>,
 }
 
-pub(super) fn count(events: &[(&Event, i64)], facts: &mut RunFacts) {
-    let mut slots: BTreeMap<&Slot, SlotStory<'_>> = BTreeMap::new();
-    let mut begun: BTreeMap<(&Slot, u32), &AttemptStarted> = BTreeMap::new();
-    let mut confirms: BTreeSet<&Slot> = BTreeSet::new();
+pub(super) fn count(events: &[(&Event, i64)], index: &SlotIndex<'_>, facts: &mut RunFacts) {
+    let mut slots: Vec<SlotStory<'_>> = Vec::new();
+    slots.resize_with(index.count, SlotStory::default);
     let mut tries: BTreeMap<&str, Tries> = BTreeMap::new();
-    for (event, _) in events {
-        match event {
+    for about in index.with(events) {
+        let Some(story) = about.slot.and_then(|number| slots.get_mut(number)) else {
+            continue;
+        };
+        match about.event {
             Event::AttemptStarted(started) => {
-                begun.insert((&started.slot, started.attempt), started);
-                if started.purpose == Purpose::Confirm {
-                    confirms.insert(&started.slot);
-                }
+                story.confirmed |= started.purpose == Purpose::Confirm;
                 if started.purpose == Purpose::Effect {
-                    let slot = slots.entry(&started.slot).or_default();
-                    slot.operation = &started.operation;
-                    (slot.call, slot.read) = (Some(started.args_digest), started.read);
+                    story.operation = &started.operation;
+                    (story.call, story.read) = (Some(started.args_digest), started.read);
                 }
             }
             Event::AttemptEnded(ended) => {
-                let Some(started) = begun.get(&(&ended.slot, ended.attempt)) else {
+                let begun = about.begun.filter(|one| one.purpose == Purpose::Effect);
+                let Some(started) = begun else {
                     continue;
                 };
-                if started.purpose != Purpose::Effect {
-                    continue;
-                }
-                let slot = slots.entry(&ended.slot).or_default();
                 if !started.read {
-                    slot.landed |= ended.landing == Landing::Happened;
-                    slot.unknown |= ended.landing == Landing::Unknown;
+                    story.landed |= ended.landing == Landing::Happened;
+                    story.unknown |= ended.landing == Landing::Unknown;
                 }
                 if ended.is_try() {
-                    slot.tries += 1;
+                    story.tries += 1;
                     let of_operation = tries.entry(&started.operation).or_default();
                     of_operation.count(ended, facts);
                 }
             }
-            Event::StepSettled {
-                slot,
-                status,
-                class,
-                ..
-            } => {
-                let story = slots.entry(slot).or_default();
+            Event::StepSettled { status, class, .. } => {
                 story.doubted |= *status == StepStatus::InDoubt;
                 story.last = Some((*status, *class));
             }
-            Event::DoubtSettled { slot, settled, .. } => {
-                let story = slots.entry(slot).or_default();
+            Event::DoubtSettled { settled, .. } => {
                 story.landed |= *settled == Settlement::Happened;
             }
             _ => {}
         }
     }
     of_tries(tries, facts);
-    of_slots(&slots, &confirms, facts);
+    of_slots(&slots, facts);
     of_effects(&slots, events, facts);
     completion(events, facts);
 }
@@ -125,15 +116,11 @@ fn of_tries(tries: BTreeMap<&str, Tries>, facts: &mut RunFacts) {
     }
 }
 
-fn of_slots(
-    slots: &BTreeMap<&Slot, SlotStory<'_>>,
-    confirms: &BTreeSet<&Slot>,
-    facts: &mut RunFacts,
-) {
+fn of_slots(slots: &[SlotStory<'_>], facts: &mut RunFacts) {
     let (mut ended, mut succeeded) = (0, 0);
     let (mut with_try, mut retries, mut retried, mut recovered) = (0, 0, 0, 0);
     let (mut settled, mut invalid, mut unconfirmed) = (0, 0, 0);
-    for (slot, story) in slots {
+    for story in slots {
         let status = story.last.map(|(status, _)| status);
         let class = story.last.and_then(|(_, class)| class);
         let is_success = status == Some(StepStatus::Succeeded);
@@ -163,7 +150,7 @@ fn of_slots(
                 && class.is_some_and(|class| of_validation.contains(&class));
             invalid += u64::from(is_invalid);
             let by_confirm =
-                is_invalid && class == Some(Class::AcceptanceFailed) && confirms.contains(*slot);
+                is_invalid && class == Some(Class::AcceptanceFailed) && story.confirmed;
             unconfirmed += u64::from(by_confirm);
         }
     }
@@ -175,15 +162,11 @@ fn of_slots(
     put(rates, "validation_confirm", unconfirmed, invalid);
 }
 
-fn of_effects(
-    slots: &BTreeMap<&Slot, SlotStory<'_>>,
-    events: &[(&Event, i64)],
-    facts: &mut RunFacts,
-) {
+fn of_effects(slots: &[SlotStory<'_>], events: &[(&Event, i64)], facts: &mut RunFacts) {
     let repeats = approved_repeats(events);
     let mut groups: BTreeMap<(&str, Digest), (u64, bool, bool)> = BTreeMap::new();
     let (mut attempted, mut doubted, mut landed) = (0, 0, 0);
-    for story in slots.values().filter(|story| !story.read) {
+    for story in slots.iter().filter(|story| !story.read) {
         let Some(call) = story.call else { continue };
         attempted += 1;
         doubted += u64::from(story.doubted);
@@ -238,7 +221,7 @@ fn approved_repeats<'e>(events: &[(&'e Event, i64)]) -> BTreeMap<(&'e str, Diges
 }
 
 /// Calls on cards that would repeat one, and conflicts that the machine found before a call.
-fn held_back(slots: &BTreeMap<&Slot, SlotStory<'_>>, events: &[(&Event, i64)]) -> u64 {
+fn held_back(slots: &[SlotStory<'_>], events: &[(&Event, i64)]) -> u64 {
     let on_cards = events.iter().filter_map(|(event, _)| match event {
         Event::ApprovalRequested { card, .. } => match &card.subject {
             CardSubject::Step { calls, .. } => {
@@ -249,7 +232,7 @@ fn held_back(slots: &BTreeMap<&Slot, SlotStory<'_>>, events: &[(&Event, i64)]) -
         },
         _ => None,
     });
-    let conflicts = slots.values().filter(|story| {
+    let conflicts = slots.iter().filter(|story| {
         story.call.is_none()
             && story
                 .last

@@ -8,10 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_plan::check::{CheckedPlan, PlanRecord};
 use provost_plan::digest::Digest;
 use provost_plan::plan::Goal;
+use provost_plan::plan::read::plan_from_value;
 use provost_plan::plan::request::{FindingView, RequestKind, Why};
 use serde_json::Value;
 
-use super::needed::PlanNeeds;
+use super::needed::{PlanNeeds, StepDoes};
+use super::slots::SlotIndex;
 use super::{RunFacts, put};
 use crate::call::Purpose;
 use crate::card::{CardSubject, QuestionPurpose};
@@ -40,17 +42,30 @@ struct Admitted<'e> {
 
 pub(super) fn count(
     events: &[(&Event, i64)],
+    slots: &SlotIndex<'_>,
     in_force: Option<&CheckedPlan>,
     facts: &mut RunFacts,
 ) {
+    let of = Planned {
+        plans: admitted(events),
+        revisions: revisions_of(events),
+    };
     first_time(events, facts);
-    completeness(events, in_force, facts);
-    repeated_reads(events, facts);
-    revisions(events, facts);
-    helped(events, facts);
-    dependencies(events, facts);
-    clarifications(events, facts);
+    completeness(events, &of, in_force, facts);
+    repeated_reads(events, slots, facts);
+    revisions(&of, facts);
+    helped(events, &of, facts);
+    dependencies(events, &of, facts);
+    clarifications(events, &of, facts);
     adherence(events, facts);
+}
+
+/// The plans of a run.
+struct Planned<'e> {
+    /// In order, without what a person has undone after.
+    plans: Vec<Admitted<'e>>,
+    /// That a planner made and that changed something.
+    revisions: Vec<Revision<'e>>,
 }
 
 /// The plans in order, without what a person has undone after.
@@ -87,74 +102,62 @@ fn first_time(events: &[(&Event, i64)], facts: &mut RunFacts) {
     put(&mut facts.planning, "first_time", 0, u64::from(proposed));
 }
 
-fn completeness(events: &[(&Event, i64)], in_force: Option<&CheckedPlan>, facts: &mut RunFacts) {
+fn completeness(
+    events: &[(&Event, i64)],
+    of: &Planned<'_>,
+    in_force: Option<&CheckedPlan>,
+    facts: &mut RunFacts,
+) {
+    let rates = &mut facts.planning;
     for (event, _) in events {
         if let Event::RunEnded(ended) = event {
             let held = ended.criteria.values();
             let held = held.filter(|proven| **proven == Proven::Held).count() as u64;
-            put(
-                &mut facts.planning,
-                "shown",
-                held,
-                ended.criteria.len() as u64,
-            );
+            put(rates, "shown", held, ended.criteria.len() as u64);
         }
     }
-    let plans = admitted(events);
-    let (Some(first), Some(last)) = (plans.first(), plans.last()) else {
+    let (Some(first), Some(last)) = (of.plans.first(), of.plans.last()) else {
         return;
     };
     // Why: who has the plan at hand has read it once; reading it again is most of the counting.
     let same = in_force.filter(|plan| plan.record().digest == last.record.digest);
-    let needs = match same {
-        Some(plan) => PlanNeeds::of(plan.plan(), last.record),
-        None => match PlanNeeds::read(last.document, last.record) {
-            Some(needs) => needs,
-            None => return,
+    let read;
+    let plan = match same {
+        Some(plan) => plan.plan(),
+        None => match plan_from_value(last.document, "<journal>") {
+            Ok(plan) => {
+                read = plan;
+                &read
+            }
+            Err(_) => return,
         },
     };
-    let known = effects(events);
-    let of_step = |id: &str| known.get(needs.operations.get(id)?.as_str()).copied();
-    // Why left out: of an operation that was never called nobody knows what it does.
-    let unknown = |id: &str| needs.operations.contains_key(id) && of_step(id).is_none();
-    let is_effect = |id: &str| of_step(id) == Some(true);
-    let needed = needs.needed(&is_effect);
-    let judged = needs.steps.iter();
-    let judged: BTreeSet<&String> = judged
-        .filter(|id| needed.contains(*id) || !unknown(id))
-        .collect();
-    let unneeded = judged.iter().filter(|id| !needed.contains(**id)).count() as u64;
-    put(
-        &mut facts.planning,
-        "unneeded",
-        unneeded,
-        judged.len() as u64,
-    );
-    put(
-        &mut facts.planning,
-        "over_planned",
-        u64::from(unneeded > 0),
-        1,
-    );
+    let needs = PlanNeeds::of(plan, last.record, &effects(events));
+    let needed = needs.needed();
+    let counted = |set: &[bool], wanted: &dyn Fn(&str, StepDoes, bool) -> bool| {
+        let steps = needs.with(set);
+        steps
+            .filter(|(id, does, within)| wanted(id, *does, *within))
+            .count() as u64
+    };
+    let all_needed = counted(&needed, &|_, _, within| within);
+    // Why not the unknown: of an operation that was never called nobody knows what it does.
+    let unneeded = counted(&needed, &|_, does, within| {
+        !within && does != StepDoes::Unknown
+    });
+    put(rates, "unneeded", unneeded, all_needed + unneeded);
+    put(rates, "over_planned", u64::from(unneeded > 0), 1);
     let justified = needs.justified();
-    let made: Vec<&String> = needs.steps.iter().filter(|id| is_effect(id)).collect();
-    let unjustified = made.iter().filter(|id| !justified.contains(**id)).count() as u64;
-    put(
-        &mut facts.planning,
-        "unjustified",
-        unjustified,
-        made.len() as u64,
-    );
-    if revised_for_its_own_sake(events) {
-        let foreseen = needed.iter();
-        let foreseen = foreseen.filter(|id| first.record.steps.contains_key(*id));
-        let foreseen = foreseen.count() as u64;
-        put(
-            &mut facts.planning,
-            "foresight",
-            foreseen,
-            needed.len() as u64,
-        );
+    let made = counted(&justified, &|_, does, _| does == StepDoes::Changes);
+    let unjustified = counted(&justified, &|_, does, within| {
+        !within && does == StepDoes::Changes
+    });
+    put(rates, "unjustified", unjustified, made);
+    if revised_for_its_own_sake(of) {
+        let foreseen = counted(&needed, &|id, _, within| {
+            within && first.record.steps.contains_key(id)
+        });
+        put(rates, "foresight", foreseen, all_needed);
     }
 }
 
@@ -182,40 +185,37 @@ fn effects<'e>(events: &[(&'e Event, i64)]) -> BTreeMap<&'e str, bool> {
 }
 
 /// Whether a planner revised the plan, for another reason than a failure of a service.
-fn revised_for_its_own_sake(events: &[(&Event, i64)]) -> bool {
-    revisions_of(events)
-        .iter()
-        .any(|revision| match revision.why {
-            Some(Why::StepFailed { class, .. }) => !OF_SERVICES.contains(&class.as_str()),
-            _ => true,
-        })
+fn revised_for_its_own_sake(of: &Planned<'_>) -> bool {
+    of.revisions.iter().any(|revision| match revision.why {
+        Some(Why::StepFailed { class, .. }) => !OF_SERVICES.contains(&class.as_str()),
+        _ => true,
+    })
 }
 
 /// Reads made again although nothing of the run changed anything since.
-fn repeated_reads(events: &[(&Event, i64)], facts: &mut RunFacts) {
+fn repeated_reads(events: &[(&Event, i64)], slots: &SlotIndex<'_>, facts: &mut RunFacts) {
     let mut observed: BTreeSet<(&str, Digest)> = BTreeSet::new();
-    let mut begun = BTreeMap::new();
+    let mut begun: Vec<Option<((&str, Digest), bool)>> = vec![None; slots.count];
     let (mut repeated, mut made) = (0, 0);
-    for (event, _) in events {
-        match event {
+    for about in slots.with(events) {
+        let Some(of_slot) = about.slot.and_then(|number| begun.get_mut(number)) else {
+            continue;
+        };
+        match about.event {
             Event::AttemptStarted(started) if started.purpose == Purpose::Effect => {
                 let call = (started.operation.as_str(), started.args_digest);
-                begun.insert(&started.slot, (call, started.read));
+                *of_slot = Some((call, started.read));
                 if started.read && started.attempt == 1 {
                     made += 1;
                     repeated += u64::from(observed.contains(&call));
                 }
             }
-            Event::ObservationMade { slot, .. } => match begun.get(slot) {
+            Event::ObservationMade { .. } => match of_slot {
                 Some((call, true)) => drop(observed.insert(*call)),
                 Some((_, false)) => observed.clear(),
                 None => {}
             },
-            Event::AttemptEnded(ended) => {
-                if let Some((_, false)) = begun.get(&ended.slot) {
-                    observed.clear();
-                }
-            }
+            Event::AttemptEnded(_) if matches!(of_slot, Some((_, false))) => observed.clear(),
             _ => {}
         }
     }
@@ -257,11 +257,11 @@ fn revisions_of<'e>(events: &[(&'e Event, i64)]) -> Vec<Revision<'e>> {
     found
 }
 
-fn revisions(events: &[(&Event, i64)], facts: &mut RunFacts) {
-    let found = revisions_of(events);
-    let runs = u64::from(!admitted(events).is_empty());
-    put(&mut facts.planning, "revisions", found.len() as u64, runs);
-    for revision in found {
+fn revisions(of: &Planned<'_>, facts: &mut RunFacts) {
+    let runs = u64::from(!of.plans.is_empty());
+    let count = of.revisions.len() as u64;
+    put(&mut facts.planning, "revisions", count, runs);
+    for revision in &of.revisions {
         let word = match revision.why {
             Some(Why::Observed { .. }) => "observed",
             Some(Why::StepFailed { .. }) => "step_failed",
@@ -276,9 +276,9 @@ fn revisions(events: &[(&Event, i64)], facts: &mut RunFacts) {
 }
 
 /// Of the revisions after a failure or an unmet criterion, those whose next one is another or none.
-fn helped(events: &[(&Event, i64)], facts: &mut RunFacts) {
+fn helped(events: &[(&Event, i64)], planned: &Planned<'_>, facts: &mut RunFacts) {
     let (mut helped, mut of) = (0, 0);
-    for revision in revisions_of(events) {
+    for revision in &planned.revisions {
         let after = events.iter().skip(revision.at);
         let same = match revision.why {
             Some(Why::StepFailed { class, .. }) => {
@@ -325,7 +325,7 @@ fn unmet(event: &Event) -> Option<Vec<&str>> {
 }
 
 /// Edges of admitted plans, against what was wrong with edges: found by the check, or at run time.
-fn dependencies(events: &[(&Event, i64)], facts: &mut RunFacts) {
+fn dependencies(events: &[(&Event, i64)], of: &Planned<'_>, facts: &mut RunFacts) {
     let about = |finding: &&FindingView| DEPENDENCY_CODES.contains(&finding.code.as_str());
     let mut faults = 0;
     let mut absent: BTreeSet<&str> = BTreeSet::new();
@@ -353,13 +353,12 @@ fn dependencies(events: &[(&Event, i64)], facts: &mut RunFacts) {
             absent.insert(step);
         }
     }
-    let plans = admitted(events);
-    let edges = plans.iter().flat_map(|plan| plan.record.steps.values());
+    let edges = of.plans.iter().flat_map(|plan| plan.record.steps.values());
     let edges = edges.map(|step| step.after.len() as u64).sum::<u64>();
     put(&mut facts.planning, "dependencies", edges, edges + faults);
 }
 
-fn clarifications(events: &[(&Event, i64)], facts: &mut RunFacts) {
+fn clarifications(events: &[(&Event, i64)], of: &Planned<'_>, facts: &mut RunFacts) {
     let mut asked: BTreeMap<Digest, bool> = BTreeMap::new();
     let mut goal: Option<&Goal> = None;
     let mut answers: Vec<&Value> = Vec::new();
@@ -387,7 +386,7 @@ fn clarifications(events: &[(&Event, i64)], facts: &mut RunFacts) {
             _ => {}
         }
     }
-    let runs = u64::from(!admitted(events).is_empty());
+    let runs = u64::from(!of.plans.is_empty());
     let count = asked.len() as u64;
     put(&mut facts.planning, "clarifications", count, runs);
     put(&mut facts.planning, "clarifications_used", used, answered);

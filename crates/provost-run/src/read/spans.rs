@@ -2,21 +2,26 @@
 //!
 //! Owns which events are a span, under which it stands, and what is told of it. Sends nothing.
 //! INVARIANT: ids follow from the store, the run and the number of an event, so a trace that is
-//! told twice is the same trace; a goal, an argument, a result, a reason, a message and a person
-//! are in none of it.
+//! told twice is the same trace; a reason, a message and a person are in none of it, and a goal, an
+//! argument and a result only as far as `content` is asked for.
 
 use std::collections::BTreeMap;
 
+use provost_plan::check::PlanRecord;
 use provost_plan::digest::{Digest, Domain};
+use provost_plan::label::Label;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, AttemptStarted, EndedBy, Event, RunEnded, StepStatus};
 use crate::outcome::Class;
 use crate::read::why::{Party, Witnesses, why};
 
+mod content;
 mod told;
 
+pub use content::SpanContent;
 use told::{EventTold, purpose, slot_of, told, word_of};
 
 /// What a trace is known by.
@@ -46,6 +51,8 @@ pub enum SpanValue {
     Number(u64),
     /// Yes or no.
     Flag(bool),
+    /// What a run was about. Whoever sends it takes known secrets out, and cuts it.
+    Content(Value),
 }
 
 /// Attributes in the order in which they were told.
@@ -103,7 +110,7 @@ pub struct RunSpans {
 /// Reads the journal of a run of a store: events with the moments they were recorded at. A span
 /// that is not over is left out, and its children are not.
 #[must_use]
-pub fn spans(store: &str, run: &str, events: &[(Event, i64)]) -> RunSpans {
+pub fn spans(store: &str, run: &str, events: &[(Event, i64)], content: SpanContent) -> RunSpans {
     let origin = format!("{store}{run}");
     let digest = Digest::of_bytes(Domain::Trace, origin.as_bytes());
     let (trace, _) = digest.bytes().split_at(16);
@@ -118,6 +125,8 @@ pub fn spans(store: &str, run: &str, events: &[(Event, i64)]) -> RunSpans {
         open: BTreeMap::new(),
         attempts: BTreeMap::new(),
         slots: BTreeMap::new(),
+        content,
+        goal: "",
     };
     for (at, (event, at_ms)) in events.iter().enumerate() {
         walk.event(at as u64 + 1, event, *at_ms);
@@ -157,6 +166,9 @@ struct SlotSpan<'e> {
     first: &'e AttemptStarted,
     tries: u64,
     landing: Option<&'static str>,
+    /// The labels of its arguments.
+    labels: Option<&'e BTreeMap<String, Label>>,
+    result: Option<(&'e Label, &'e Value)>,
 }
 
 struct SpanWalk<'e> {
@@ -167,12 +179,15 @@ struct SpanWalk<'e> {
     records: Vec<SpanRecord>,
     planner: String,
     version: Option<String>,
-    /// Digest and revision of the plan in force.
-    plan: Option<(String, u32)>,
+    /// The plan in force.
+    plan: Option<&'e PlanRecord>,
     /// Requests and cards, by what ends them.
     open: BTreeMap<String, OpenSpan<'e>>,
     attempts: BTreeMap<(&'e Slot, u32), OpenSpan<'e>>,
     slots: BTreeMap<&'e Slot, SlotSpan<'e>>,
+    /// How much is told of what it was about.
+    content: SpanContent,
+    goal: &'e str,
 }
 
 fn text(value: impl Into<String>) -> SpanValue {
@@ -229,11 +244,24 @@ impl<'e> SpanWalk<'e> {
             EventTold::Nothing => {}
         }
         match event {
-            Event::RunCreated(created) => created.planner.label().clone_into(&mut self.planner),
+            Event::RunCreated(created) => {
+                created.planner.label().clone_into(&mut self.planner);
+                (self.content, self.goal) = (self.content.of(created), &created.goal.text);
+            }
             Event::GoalInterpreted {
                 planner: Some(planner),
                 ..
             } => planner.label().clone_into(&mut self.planner),
+            Event::ObservationMade {
+                slot,
+                output,
+                label,
+                ..
+            } => {
+                if let Some(calls) = self.slots.get_mut(slot) {
+                    calls.result = Some((label, output));
+                }
+            }
             Event::PlanRequested { id, kind, .. } => {
                 let of = OpenSpanPart::Request {
                     kind: word_of(kind),
@@ -241,9 +269,7 @@ impl<'e> SpanWalk<'e> {
                 self.begin(format!("request {id}"), seq, at_ms, of);
             }
             Event::BudgetSpent { id, usage } => self.asked_model(*id, usage, at_ms),
-            Event::PlanChecked { record, .. } => {
-                self.plan = Some((record.digest.to_string(), record.revision));
-            }
+            Event::PlanChecked { record, .. } => self.plan = Some(record),
             Event::AttemptStarted(started) => self.attempt(seq, started, at_ms),
             Event::AttemptEnded(ended) => self.attempt_ended(ended, at_ms),
             Event::StepSettled {
@@ -365,16 +391,21 @@ impl<'e> SpanWalk<'e> {
     }
 
     fn attempt(&mut self, seq: u64, started: &'e AttemptStarted, at_ms: i64) {
+        let step = self
+            .plan
+            .and_then(|plan| plan.steps.get(&started.slot.step));
         let slot = self.slots.entry(&started.slot).or_insert(SlotSpan {
             seq,
             begin_ms: at_ms,
             first: started,
             tries: 0,
             landing: None,
+            labels: None,
+            result: None,
         });
         if started.purpose == Purpose::Effect {
             // Why: what is shown on a card beforehand is another call than that of the step.
-            slot.first = started;
+            (slot.first, slot.labels) = (started, step.map(|step| &step.labels));
             slot.tries += 1;
         }
         let open = OpenSpan {
@@ -456,6 +487,10 @@ impl<'e> SpanWalk<'e> {
         if let Some(landing) = calls.landing {
             attributes.push(("provost.landing", text(landing)));
         }
+        if first.purpose == Purpose::Effect {
+            attributes.extend(self.content.of_args(first, calls.labels));
+            attributes.extend(self.content.of_result(calls.result));
+        }
         let span = SpanFacts {
             seq: calls.seq,
             begin_ms: calls.begin_ms,
@@ -489,9 +524,9 @@ impl<'e> SpanWalk<'e> {
         if let Some(version) = &self.version {
             attributes.push(("gen_ai.agent.version", text(version.clone())));
         }
-        if let Some((digest, revision)) = &self.plan {
-            attributes.push(("provost.plan.digest", text(digest.clone())));
-            attributes.push(("provost.revision", SpanValue::Number((*revision).into())));
+        if let Some(plan) = self.plan {
+            attributes.push(("provost.plan.digest", text(plan.digest.to_string())));
+            attributes.push(("provost.revision", SpanValue::Number(plan.revision.into())));
         }
         for (name, value) in [
             ("provost.verdict.party", judged.party.map(Party::word)),
@@ -504,6 +539,7 @@ impl<'e> SpanWalk<'e> {
                 attributes.push((name, text(value)));
             }
         }
+        attributes.extend(self.content.of_run(self.goal, ended));
         // Why: a run that was undone after its end has ended twice, and is one span.
         self.spans.retain(|span| span.parent.is_some());
         self.spans.push(TraceSpan {

@@ -15,6 +15,7 @@
 //! | `witness` | other calls of the same operation |
 //! | `against` | the first difference from a run that is right |
 //! | `effects` | what it changed, beside what was to be changed |
+//! | `recheck` | plain reads that an open verdict leads to, made again |
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -30,12 +31,17 @@ mod failure;
 mod found;
 mod limits;
 mod origin;
+mod recheck;
 mod story;
 mod support;
 mod witness;
 
 pub use against::against;
 pub use effects::{EffectBesides, EffectsCompared, against_effects};
+pub use recheck::{
+    AnswerNow, READS_AGAIN_MAX, ReadAgain, ReadAnswer, ReadMade, answer_of, last_write,
+    reads_to_repeat, rechecked,
+};
 pub use witness::{EVENTS_LOOKED_AT_MAX, Witnesses};
 
 use found::CauseFound;
@@ -179,6 +185,9 @@ pub struct Judgment {
     pub would_decide: Vec<String>,
     /// What it did not look at.
     pub not_looked_at: Vec<String>,
+    /// What came of the reads that were made again, where any were to be.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rechecked: Vec<ReadAgain>,
 }
 
 impl Judgment {
@@ -297,5 +306,6 @@ fn worded(story: &Story<'_>, found: CauseFound) -> Judgment {
         candidates,
         would_decide,
         not_looked_at,
+        rechecked: Vec::new(),
     }
 }

@@ -5,10 +5,13 @@ use std::path::Path;
 use clap::Args;
 use provost_engine::eval::{compare_effects, is_case};
 use provost_engine::history::{History, judged};
+use provost_engine::recheck::recheck;
 use provost_engine::run::read::why::{Certainty, Guilty, Judgment, against, against_effects};
 use provost_engine::run::state::waiting;
 
 use super::target::Target;
+use crate::drive::halt::at_interrupt;
+use crate::drive::sign_head;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::page::{Cell, Page, TextStyle};
@@ -24,6 +27,10 @@ pub struct WhyArgs {
     /// that the case in this folder expects
     #[arg(long, value_name = "RUN|CASE")]
     against: Option<String>,
+    /// if the events do not decide it, make the plain reads it leads to again, where policy
+    /// permits them, and tell whether they have another answer now
+    #[arg(long, conflicts_with = "against")]
+    recheck: bool,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -33,6 +40,11 @@ pub struct WhyArgs {
 pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal()?;
     let History { events, state } = verb.run.history(&store)?;
+    if verb.recheck {
+        let of = History { events, state };
+        let verdict = made_again(place, &of)?;
+        return Ok(told(verb, &verdict, &of));
+    }
     let verdict = match &verb.against {
         Some(case) if is_case(Path::new(case)) => {
             let compared = compare_effects(Path::new(case), &state)?;
@@ -44,12 +56,33 @@ pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         }
         None => judged(&store, &events, &state)?,
     };
-    if verb.json {
-        output::json(&verdict.document(&state));
-        return Ok(Exit::Done);
+    Ok(told(verb, &verdict, &History { events, state }))
+}
+
+fn told(verb: &WhyArgs, verdict: &Judgment, of: &History) -> Exit {
+    match verb.json {
+        true => output::json(&verdict.document(&of.state)),
+        false => output::data(&page(verdict).finish()),
     }
-    output::data(&page(&verdict).finish());
-    Ok(Exit::Done)
+    Exit::Done
+}
+
+/// The verdict, with the reads that it leads to made again.
+fn made_again(place: &WorkspacePath, of: &History) -> Result<Judgment, Failure> {
+    let engine = place.engine(place.to_judge()?)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let verdict = runtime.block_on(async {
+        let mut halt = at_interrupt();
+        recheck(&engine, of, &mut halt).await
+    });
+    // Why not waited for: a tool's thread that hangs must not keep the command from ending.
+    runtime.shutdown_background();
+    sign_head(place, &engine);
+    Ok(verdict?)
 }
 
 /// The verdict on one screen.
@@ -95,6 +128,22 @@ fn page(judged: &Judgment) -> Page {
             Cell::plain("    ".to_owned()),
             whom,
             Cell::plain(one.text.clone()),
+        ]
+    });
+    page.table(0, &rows.collect::<Vec<_>>());
+    if !judged.rechecked.is_empty() {
+        page.end().faint("what was read again").end();
+    }
+    let rows = judged.rechecked.iter().map(|read| {
+        let whose = match (&read.run, &read.because) {
+            (_, Some(because)) => format!(": {because}"),
+            (Some(run), None) => format!(" (run {run})"),
+            (None, None) => String::new(),
+        };
+        vec![
+            Cell::new(TextStyle::Faint, format!("{:>4}", read.seq)),
+            Cell::new(TextStyle::Strong, read.slot.to_string()),
+            Cell::plain(format!("{}{whose}", read.answer.words())),
         ]
     });
     page.table(0, &rows.collect::<Vec<_>>());

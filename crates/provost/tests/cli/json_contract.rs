@@ -49,6 +49,7 @@ runs         0 runs --json
 trace        0 trace RUN --json
 error        2 trace zzzz --json
 why          0 why RUN --json
+why          0 why RUN --recheck --json
 error        2 why zzzz --json
 stats        0 stats --json
 recount      0 doctor --recount --json

@@ -57,6 +57,7 @@ mod plan;
 mod policy;
 mod prune;
 mod python;
+mod recheck;
 mod record;
 mod reject;
 mod repeats;

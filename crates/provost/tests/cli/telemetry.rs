@@ -18,6 +18,8 @@ use super::export::{attributes, exported};
 use super::metrics::{Ended, asked};
 use super::workplace::Workplace;
 
+mod content;
+
 const IDLE: [&str; 2] = ["work", "--until-idle"];
 
 /// What a receiver does with a request.
@@ -397,7 +399,7 @@ fn a_table_that_would_leak_or_mislead_is_refused() {
             "no header that can be set",
         ),
         (format!("{here}\nsend = [\"metrics\"]"), "work --metrics"),
-        (format!("{here}\ncontent = \"all\""), "`none`"),
+        (format!("{here}\ncontent = \"everything\""), "`trusted`"),
         (format!("{here}\nprotocol = \"grpc\""), "`protobuf`"),
         ("send = [\"traces\"]".to_owned(), "`otlp`"),
     ] {
