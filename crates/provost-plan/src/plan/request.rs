@@ -228,8 +228,8 @@ impl FindingView {
         diagnostics.iter().map(of).collect()
     }
 
-    /// A finding, without its place. Why with the rule that forbids: the message alone leaves a person
-    /// and a planner to guess it, and notes are only drawn.
+    /// A finding, without its place. Why with the rule that forbids: the message alone leaves a
+    /// person and a planner to guess it, and notes are only drawn.
     #[must_use]
     pub fn of(found: &Diagnostic) -> Self {
         let by = found
