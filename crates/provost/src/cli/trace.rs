@@ -1,14 +1,11 @@
 //! `trace`: a run's journal in two views, planning and execution, with counts.
 
-use std::collections::BTreeMap;
-
 use clap::Args;
 use provost_engine::history::History;
-use provost_engine::run::event::{AttemptStarted, Event};
+use provost_engine::run::event::AttemptStarted;
 use provost_engine::run::read::trace::{LineData, Metrics, TraceLine, line_data, trace};
 use provost_engine::store::Store;
 use provost_engine::workspace::Workspace;
-use provost_plan::digest::Digest;
 use serde_json::{Value, json};
 
 use super::target::Target;
@@ -101,11 +98,7 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 /// Prints what a planner was sent. Why whole: it is the operator's to read, and holds no secret.
 fn sent(store: &Store, history: &History, number: u64, json: bool) -> Result<Exit, Failure> {
     let run = &history.state.head.run;
-    let requests = history.events.iter().filter_map(|(event, _)| match event {
-        Event::PlanRequested { id, request, .. } => Some((*id, *request)),
-        _ => None,
-    });
-    let requests: BTreeMap<u64, Digest> = requests.collect();
+    let requests = history.requests();
     let Some(digest) = requests.get(&number) else {
         let hint = match requests.last_key_value() {
             Some((last, _)) => format!("its requests are 1 to {last}"),
@@ -114,7 +107,7 @@ fn sent(store: &Store, history: &History, number: u64, json: bool) -> Result<Exi
         let message = format!("run `{run}` has no request {number} to a planner");
         return Err(Failure::usage(message).hint(hint));
     };
-    let Some(kept) = store.evidence(digest)? else {
+    let Some(kept) = history.sent(store, number)? else {
         let message = format!("request {number} of run `{run}` was not kept");
         return Err(Failure::usage(message));
     };
