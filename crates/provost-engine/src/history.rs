@@ -54,6 +54,28 @@ impl History {
         shown_evidence(&self.events, store, digest)
     }
 
+    /// The digests of the requests to planners, by number.
+    #[must_use]
+    pub fn requests(&self) -> BTreeMap<u64, Digest> {
+        let requests = self.events.iter().filter_map(|(event, _)| match event {
+            Event::PlanRequested { id, request, .. } => Some((*id, *request)),
+            _ => None,
+        });
+        requests.collect()
+    }
+
+    /// A request to a planner, as it was sent; none if it was never kept. Why it may be shown: what
+    /// is secret is left out where a request is made, because a planner must not see it either.
+    ///
+    /// # Errors
+    /// [`StoreError`] if its bytes are not those that were stored, or were deleted since.
+    pub fn sent(&self, store: &Store, number: u64) -> Result<Option<StoredEvidence>, StoreError> {
+        match self.requests().get(&number) {
+            Some(digest) => store.evidence(digest),
+            None => Ok(None),
+        }
+    }
+
     /// The first event that may not stand, as the people and keys of a workspace tell it, and the
     /// rights that the store keeps: nobody drives such a run.
     #[must_use]

@@ -73,7 +73,10 @@ enum AskError {
     NotStarted(#[from] ChildError),
     #[error("no hello of `{PLANNER_SCHEMA}` within {HELLO_TIMEOUT:?}")]
     NoHello,
-    #[error("its first line is no hello of `{PLANNER_SCHEMA}`")]
+    #[error(
+        "its first line is no hello of `{PLANNER_SCHEMA}`: it must print \
+         {{\"kind\":\"hello\",\"schema\":\"{PLANNER_SCHEMA}\"}}"
+    )]
     OtherHello,
     #[error("no reply within {0:?}")]
     Timeout(Duration),

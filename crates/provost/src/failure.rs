@@ -106,6 +106,12 @@ impl Failure {
         }
     }
 
+    /// The same, with another exit code.
+    #[must_use]
+    pub fn with_exit(self, exit: Exit) -> Self {
+        Self { exit, ..self }
+    }
+
     /// Says what to do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {

@@ -63,15 +63,7 @@ impl WorkspacePath {
     /// of one tool is shown, and the others work.
     pub fn workspace(&self) -> Result<Workspace, Failure> {
         let workspace = self.open(LockUse::Hold)?;
-        for one in workspace.damaged() {
-            let message = format!(
-                "the tool `{}` is not loaded until its entry is fixed",
-                one.tool
-            );
-            Failure::usage(message)
-                .findings(&one.findings.source, &one.findings.diagnostics)
-                .show_as("warning");
-        }
+        warn_of_damaged(&workspace);
         Ok(workspace)
     }
 
@@ -79,6 +71,17 @@ impl WorkspacePath {
     pub fn to_judge(&self) -> Result<Workspace, Failure> {
         prepare_to_judge();
         self.workspace()
+    }
+
+    /// [`WorkspacePath::to_judge`], with what is wrong with the workspace as it was found.
+    pub fn try_to_judge(&self) -> Result<Result<Workspace, WorkspaceError>, Failure> {
+        prepare_to_judge();
+        let user = user::user();
+        let opening = Opening {
+            user: &user,
+            lock: LockUse::Hold,
+        };
+        Ok(Workspace::open(&self.root()?, &opening).inspect(warn_of_damaged))
     }
 
     /// Reads the workspace whatever `provost.lock` says, to look at tools and runs.
@@ -212,6 +215,19 @@ pub fn quoted(word: &str) -> String {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Shows what is wrong with the entries of single tools.
+fn warn_of_damaged(workspace: &Workspace) {
+    for one in workspace.damaged() {
+        let message = format!(
+            "the tool `{}` is not loaded until its entry is fixed",
+            one.tool
+        );
+        Failure::usage(message)
+            .findings(&one.findings.source, &one.findings.diagnostics)
+            .show_as("warning");
+    }
 }
 
 #[cfg(test)]

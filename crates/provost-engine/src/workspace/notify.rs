@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use provost_plan::codes::Code;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::{Fields, Node};
 use provost_plan::source::Spanned;
@@ -81,7 +82,8 @@ fn read_one(
         }
         _ => {
             let message = format!("{owner} needs either `command`, or `url` with `secret`");
-            bad(diagnostics, span, message);
+            let hint = "`secret` signs what is sent: `secret = \"env:PROVOST_HOOK_SECRET\"`";
+            diagnostics.push(Diagnostic::new(Code::BadWorkspace, span, message).hint(hint));
             return None;
         }
     };

@@ -545,6 +545,10 @@ fn missing(
     let status = match (&base.kind, item, position) {
         (ExprKind::Root(Root::Step(id)), Item::Map(step), 0) => {
             match step.get(&Item::Text(Text::Read("status"))) {
+                // Why not its status: such a step has every right to an output.
+                Some(Item::Text(status)) if status.as_str() == "succeeded" => {
+                    format!(": `{id}` was settled without an output")
+                }
                 Some(Item::Text(status)) => {
                     format!(": step `{id}` is `{}`", status.as_str())
                 }

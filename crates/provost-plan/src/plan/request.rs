@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::{Goal, Limits, Plan};
 use crate::catalog::{Operation, Role};
+use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::label::Label;
 use crate::money::Money;
@@ -227,12 +228,20 @@ impl FindingView {
         diagnostics.iter().map(of).collect()
     }
 
-    /// A finding, without its place.
+    /// A finding, without its place. Why with the rule that forbids: the message alone leaves a
+    /// person and a planner to guess it, and notes are only drawn.
     #[must_use]
     pub fn of(found: &Diagnostic) -> Self {
+        let by = found
+            .notes
+            .first()
+            .filter(|_| found.code == Code::Forbidden);
         Self {
             code: found.code.as_str().to_owned(),
-            message: found.message.clone(),
+            message: match by {
+                Some(by) => format!("{}: {by}", found.message),
+                None => found.message.clone(),
+            },
             step: found.step.clone(),
             path: None,
             hint: found.hint.clone(),

@@ -250,10 +250,12 @@ impl Playbook {
                 return Ok(self.reply(rule, &revised, settled, read));
             }
         }
-        Err(format!(
-            "{} has no rule for this outcome of `{step}`",
-            self.author()
-        ))
+        let author = self.author();
+        // Why in other words where nothing failed: nothing went wrong, and most runs end so.
+        Err(match failed {
+            true => format!("{author} has no rule for this outcome of `{step}`"),
+            false => format!("no rule of {author} applies to it, so the plan stays as it is"),
+        })
     }
 
     /// The step that the request is about, and whether it failed.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use provost_engine::proposal::{CheckedFile, of_bundle, of_file, of_playbook};
-use provost_engine::workspace::Workspace;
+use provost_engine::workspace::{Findings, Workspace, WorkspaceError};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, Severity};
 use provost_plan::render::{self, FileReport, Report, Style, to_sarif};
@@ -37,7 +37,7 @@ pub struct CheckArgs {
     #[arg(long)]
     deny_warnings: bool,
     /// show errors only; the exit code is the same
-    #[arg(long, conflicts_with = "convert")]
+    #[arg(long, short = 'q', visible_alias = "quiet", conflicts_with = "convert")]
     errors_only: bool,
     /// apply safe fixes to the file, then check again
     #[arg(long)]
@@ -67,6 +67,22 @@ struct Checked {
     hidden: String,
 }
 
+impl Checked {
+    fn report(&self) -> FileReport<'_> {
+        FileReport {
+            source: &self.judged.source,
+            diagnostics: &self.judged.diagnostics,
+            not_checked: &self.judged.not_checked,
+        }
+    }
+}
+
+impl CheckArgs {
+    fn format(&self) -> Format {
+        if self.json { Format::Json } else { self.format }
+    }
+}
+
 /// Does it.
 pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if verb.convert {
@@ -82,7 +98,10 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         .iter()
         .map(read)
         .collect::<Result<Vec<_>, Failure>>()?;
-    let workspace = place.to_judge()?;
+    let workspace = match place.try_to_judge()? {
+        Ok(workspace) => workspace,
+        Err(error) => return unusable(verb, error),
+    };
     if verb.files.is_empty() {
         let playbooks = playbook_files(&place.root()?);
         documents = playbooks.iter().map(read).collect::<Result<_, Failure>>()?;
@@ -116,12 +135,41 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let fails = all.iter().any(|one| one.fails) || fails(around);
     let exit = if fails { Exit::Failed } else { Exit::Done };
-    let format = if verb.json { Format::Json } else { verb.format };
-    match format {
+    match verb.format() {
         Format::Human => output::data(&page(&all, verb.errors_only, &workspace).finish()),
         Format::Json => output::json(&all_to_json(&all, verb.files.len() == 1, &workspace)),
-        Format::Sarif => output::json(&sarif(&all, exit)),
+        Format::Sarif => output::json(&sarif(
+            &all.iter().map(Checked::report).collect::<Vec<_>>(),
+            exit,
+        )),
     }
+    Ok(exit)
+}
+
+/// Findings for which no file can be checked: in SARIF like all others, so that a code host shows
+/// them at their place, else the failure of the command. Findings of playbooks alone are what was
+/// asked about: exit 1.
+fn unusable(verb: &CheckArgs, error: WorkspaceError) -> Result<Exit, Failure> {
+    let findings = error.findings();
+    // Why by the end of the name: of the files of a workspace, only playbooks are YAML.
+    let of_playbook =
+        |one: &Findings| one.source.name.ends_with(".yaml") || one.source.name.ends_with(".yml");
+    let exit = match !findings.is_empty() && findings.iter().all(of_playbook) {
+        true => Exit::Failed,
+        false => Exit::Usage,
+    };
+    if verb.format() != Format::Sarif || findings.is_empty() {
+        return Err(Failure::from(error).with_exit(exit));
+    }
+    let reports: Vec<FileReport<'_>> = findings
+        .iter()
+        .map(|one| FileReport {
+            source: &one.source,
+            diagnostics: &one.diagnostics,
+            not_checked: &[],
+        })
+        .collect();
+    output::json(&sarif(&reports, exit));
     Ok(exit)
 }
 
@@ -197,17 +245,9 @@ fn all_to_json(all: &[Checked], is_one: bool, workspace: &Workspace) -> Value {
     }
 }
 
-fn sarif(all: &[Checked], exit: Exit) -> Value {
-    fn file(one: &Checked) -> FileReport<'_> {
-        FileReport {
-            source: &one.judged.source,
-            diagnostics: &one.judged.diagnostics,
-            not_checked: &one.judged.not_checked,
-        }
-    }
-    let files: Vec<FileReport<'_>> = all.iter().map(file).collect();
+fn sarif(files: &[FileReport<'_>], exit: Exit) -> Value {
     to_sarif(&Report {
-        files: &files,
+        files,
         version: env!("CARGO_PKG_VERSION"),
         exit_code: exit.code(),
     })

@@ -8,7 +8,7 @@ use std::io::IsTerminal as _;
 use clap::Args;
 use provost_engine::history::History;
 use provost_engine::run::event::Event;
-use provost_engine::store::{RunFilter, Store};
+use provost_engine::store::{RunFilter, Store, StoredEvidence};
 use provost_plan::digest::Digest;
 use serde_json::json;
 
@@ -85,11 +85,16 @@ pub fn run(verb: &EvidenceArgs, place: &WorkspacePath) -> Result<Exit, Failure> 
         }));
         return Ok(Exit::Done);
     }
+    print(&kept)
+}
+
+/// Prints stored bytes: as they are into a file, as a text on a terminal.
+pub fn print(kept: &StoredEvidence) -> Result<Exit, Failure> {
     if !std::io::stdout().is_terminal() {
         output::bytes(&kept.bytes);
         return Ok(Exit::Done);
     }
-    let Some(text) = text else {
+    let Ok(text) = std::str::from_utf8(&kept.bytes) else {
         return Err(Failure::usage(format!(
             "{} bytes of {} are no text",
             kept.bytes.len(),

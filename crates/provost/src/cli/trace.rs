@@ -4,11 +4,12 @@ use clap::Args;
 use provost_engine::history::History;
 use provost_engine::run::event::AttemptStarted;
 use provost_engine::run::read::trace::{LineData, Metrics, TraceLine, line_data, trace};
+use provost_engine::store::Store;
 use provost_engine::workspace::Workspace;
 use serde_json::{Value, json};
 
 use super::target::Target;
-use super::validity;
+use super::{evidence, validity};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::page::{Cell, Page, TextStyle};
@@ -27,6 +28,9 @@ pub struct TraceArgs {
     /// only execution events
     #[arg(long)]
     execution: bool,
+    /// print what the planner was sent in this request (1, 2, …), as it was sent
+    #[arg(long, value_name = "N", conflicts_with_all = ["planning", "execution"])]
+    request: Option<u64>,
     /// print one JSON object
     #[arg(long)]
     json: bool,
@@ -36,6 +40,9 @@ pub struct TraceArgs {
 pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal()?;
     let history = verb.run.history(&store)?;
+    if let Some(request) = verb.request {
+        return sent(&store, &history, request, verb.json);
+    }
     let workspace = place.unlocked().ok();
     let found = validity::contradiction(workspace.as_ref(), &store, &history);
     let History { events, state } = history;
@@ -85,6 +92,37 @@ pub fn run(verb: &TraceArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         counts(&mut page, &traced.metrics);
     }
     output::data(&page.finish());
+    Ok(Exit::Done)
+}
+
+/// Prints what a planner was sent. Why whole: it is the operator's to read, and holds no secret.
+fn sent(store: &Store, history: &History, number: u64, json: bool) -> Result<Exit, Failure> {
+    let run = &history.state.head.run;
+    let requests = history.requests();
+    let Some(digest) = requests.get(&number) else {
+        let hint = match requests.last_key_value() {
+            Some((last, _)) => format!("its requests are 1 to {last}"),
+            None => "it asked no planner: its plan was given".to_owned(),
+        };
+        let message = format!("run `{run}` has no request {number} to a planner");
+        return Err(Failure::usage(message).hint(hint));
+    };
+    let Some(kept) = history.sent(store, number)? else {
+        let message = format!("request {number} of run `{run}` was not kept");
+        return Err(Failure::usage(message));
+    };
+    if !json {
+        return evidence::print(&kept);
+    }
+    output::json(&json!({
+        "schema": "provost/planner-request/v1",
+        "run": run,
+        "request": number,
+        "digest": digest,
+        "media": kept.media,
+        "bytes": kept.bytes.len(),
+        "text": std::str::from_utf8(&kept.bytes).ok(),
+    }));
     Ok(Exit::Done)
 }
 

@@ -183,7 +183,10 @@ fn stopped(pause: &Pause) -> String {
     } = pause;
     match missing {
         Some(secret) => Missing::in_words(secret, what, reason),
-        None => format!("{what} was stopped by {by}: {reason}"),
+        None => {
+            let were = if what == "all runs" { "were" } else { "was" };
+            format!("{what} {were} stopped by {by}: {reason}")
+        }
     }
 }
 

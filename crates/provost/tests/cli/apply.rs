@@ -33,7 +33,7 @@ fn a_saved_plan_runs() {
     count: calls shop.orders
     count: succeeded after TIME
     replanning: the planner asked to see the result of `count`
-    planner: proposed nothing: playbook count has no rule for this outcome of `count`
+    planner: proposed nothing: no rule of playbook count applies to it, so the plan stays as it is
     ");
 }
 

@@ -117,7 +117,7 @@ fn a_stop_that_somebody_took_out_of_its_table_is_named_and_binds() {
     let ran = place.run(&["run", COUNT, "--again"]).exits(3);
     assert!(
         ran.stdout
-            .contains("all runs was stopped by ada: the shop moves"),
+            .contains("all runs were stopped by ada: the shop moves"),
         "{ran}"
     );
     let ran = place.run(&["audit", "verify"]).exits(0);

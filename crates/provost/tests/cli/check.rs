@@ -484,3 +484,40 @@ fn without_a_file_every_playbook_is_checked() {
         assert_eq!(run["artifacts"][index]["location"]["uri"], at["uri"]);
     }
 }
+
+/// A playbook that no workspace opens with is a file that was checked like any other: where a code
+/// host shows its findings, they stand.
+#[test]
+fn a_playbook_that_stops_the_workspace_is_found_in_every_format() {
+    let place = Workplace::new();
+    place.edit(
+        "playbooks/count.yaml",
+        "${ params.customer }",
+        "${ params.custmer }",
+    );
+    let ran = place.run(&["check", "-q"]).exits(1);
+    assert!(ran.stderr.contains("did you mean `customer`?"), "{ran}");
+    let json = place.run(&["check", "--json"]).exits(1);
+    let json: serde_json::Value = serde_json::from_str(&json.raw_stdout).unwrap();
+    assert_eq!((&json["code"], &json["exit"]), (&"R105".into(), &1.into()));
+    let sarif = |code| {
+        let ran = place.run(&["check", "--format", "sarif"]).exits(code);
+        let log: serde_json::Value = serde_json::from_str(&ran.raw_stdout).unwrap();
+        let result = &log["runs"][0]["results"][0];
+        let place = &result["locations"][0]["physicalLocation"];
+        let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+        let line = place["region"]["startLine"].as_u64().unwrap();
+        (
+            text(&result["ruleId"]),
+            text(&place["artifactLocation"]["uri"]),
+            line,
+        )
+    };
+    assert_eq!(
+        sarif(1),
+        ("R105".to_owned(), "playbooks/count.yaml".to_owned(), 11)
+    );
+    // The control: what is wrong with the settings is no checked file's fault.
+    place.edit("provost.toml", "user = \"ada\"", "usr = \"ada\"");
+    assert_eq!(sarif(2).1, "provost.toml");
+}

@@ -13,7 +13,7 @@ use blocks::Block;
 use shell::{Done, Shell};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 22] = [
+const PAGES: [&str; 34] = [
     "README.md",
     "docs/concepts/business-rules.md",
     "docs/concepts/granularity.md",
@@ -36,7 +36,23 @@ const PAGES: [&str; 22] = [
     "docs/guides/tools.md",
     "docs/guides/working.md",
     "docs/install.md",
+    "docs/reference/eval-set.md",
+    "docs/reference/events.md",
+    "docs/reference/exit-codes.md",
+    "docs/reference/findings.md",
+    "docs/reference/journal.md",
+    "docs/reference/json.md",
+    "docs/reference/metrics.md",
+    "docs/reference/plan.md",
+    "docs/reference/playbook.md",
+    "docs/reference/policy.md",
+    "docs/reference/provost-toml.md",
+    "docs/reference/tools.md",
 ];
+
+/// What is wrong with a part of a plan because it is a part: its tools, the steps and parameters that
+/// stand elsewhere, its goal and its answer.
+const OF_PARTS: [&str; 7] = ["R101", "R102", "R105", "R110", "S702", "S705", "S707"];
 
 /// A page while its blocks are run.
 struct Reading {
@@ -77,7 +93,20 @@ impl Reading {
                 }
             }
             ("toml", None) => self.settings(block),
-            ("yaml", None) => self.excerpt(block),
+            ("yaml", None) if block.attribute("of").is_some() => self.excerpt(block),
+            ("yaml", None) if text.starts_with("schema: provost/policy-test/") => {
+                self.shell.types("mkdir -p policies/tests");
+                self.shell.write("policies/tests/page.yaml", text);
+                let done = self.shell.types("provost policy test");
+                self.ended(block, "provost policy test", &done);
+            }
+            ("yaml", None) => self.plan(block),
+            ("cedar", None) => {
+                self.shell
+                    .write(&format!("policies/page{}.cedar", block.line), text);
+                let done = self.shell.types("provost policy check");
+                self.ended(block, "provost policy check", &done);
+            }
             ("ini", None) => {
                 let is_ini = |line: &str| line.starts_with('[') || line.contains('=');
                 if !text.lines().all(|line| line.is_empty() || is_ini(line)) {
@@ -144,21 +173,71 @@ impl Reading {
         }
     }
 
-    /// A part of `provost.toml` loads.
+    /// A part of `provost.toml` loads: in a new workspace, or in a copy of the one that `in` names.
     fn settings(&mut self, block: &Block) {
-        let mut made = Shell::new();
-        made.types("provost init made && cd made && rm -r playbooks && mkdir playbooks");
-        made.types(&format!("cat >> provost.toml <<'END'\n{}END", block.text));
-        let done = made.types("provost tools list");
+        let append = format!(
+            "cat >> provost.toml <<'END'\n{}END\nprovost tools list",
+            block.text
+        );
+        let done = match block.attribute("in") {
+            Some(dir) => {
+                let copy = format!("cp -r {dir} {dir}-{}", block.line);
+                self.shell.types(&format!(
+                    "({copy} && cd {dir}-{} && {append}\n)",
+                    block.line
+                ))
+            }
+            None => {
+                let mut made = Shell::new();
+                made.types("provost init made && cd made && rm -r playbooks && mkdir playbooks");
+                made.types(&append)
+            }
+        };
         if done.code != 0 || done.text.contains("warning") {
             self.fault(block, format!("it does not load\n{}", done.text));
+        }
+    }
+
+    /// A plan is checked in the workspace of the page, a part of one as the steps or the fields of a
+    /// step that it is: only what comes of being a part may be wrong with it.
+    fn plan(&mut self, block: &Block) {
+        let text = &block.text;
+        let all = |indent: &str| {
+            let lines = text.lines().map(|line| format!("{indent}{line}\n"));
+            lines.collect::<String>()
+        };
+        let head = "schema: provost/plan/v1\ngoal: g\n";
+        let begins = |with: &str| text.lines().any(|line| line.starts_with(with));
+        let (plan, is_whole) = match () {
+            () if begins("schema:") => (text.clone(), true),
+            () if begins("- ") => (format!("{head}steps:\n{}", all("  ")), false),
+            () if begins("steps:") => (format!("{head}{text}"), false),
+            () => {
+                let step = "  - id: one\n    tool: x.y\n";
+                (format!("{head}steps:\n{step}{}", all("    ")), false)
+            }
+        };
+        self.shell.write("page.yaml", &plan);
+        let done = self.shell.types("provost check page.yaml --json");
+        let checked: serde_json::Value = serde_json::from_str(&done.text).unwrap_or_default();
+        let Some(findings) = checked["findings"].as_array() else {
+            return self.fault(block, format!("it cannot be checked\n{}", done.text));
+        };
+        for finding in findings
+            .iter()
+            .filter(|finding| finding["severity"] != "note")
+        {
+            let code = finding["code"].as_str().unwrap_or_default();
+            if is_whole || !OF_PARTS.contains(&code) {
+                self.fault(block, format!("{code}: {}", finding["message"]));
+            }
         }
     }
 
     /// What stands in a file of the repository, too.
     fn excerpt(&mut self, block: &Block) {
         let Some(name) = block.attribute("of") else {
-            return self.fault(block, "`of=FILE` is missing: where it is taken from");
+            return;
         };
         let file = std::fs::read_to_string(repository(name)).unwrap_or_default();
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -270,9 +349,10 @@ fn every_block_of_every_page_is_run_or_says_why_not() {
 #[test]
 fn no_page_is_left_out() {
     let mut all = vec!["README.md".to_owned()];
-    for folder in ["docs/concepts", "docs/guides"] {
+    for folder in ["docs/concepts", "docs/guides", "docs/reference"] {
         let files = std::fs::read_dir(repository(folder)).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let names = names.filter(|name| name.ends_with(".md"));
         all.extend(names.map(|name| format!("{folder}/{name}")));
     }
     all.push("docs/install.md".to_owned());
@@ -316,7 +396,23 @@ fn what_a_page_does_wrong_is_found() {
             "```toml\n[sheduled.one]\ngoal = \"x\"\n```\n",
             "does not load",
         ),
-        ("```yaml\na: b\n```\n", "`of=FILE` is missing"),
+        ("```yaml\na: b\n```\n", "it cannot be checked"),
+        (
+            "<!-- run\ncd examples/sla\n-->\n```yaml\na: b\n```\n",
+            "no field `a`",
+        ),
+        (
+            "<!-- run\ncd examples/sla\n-->\n```yaml\n- { id: one, tool: a.b, when: '${ 1 + }' }\n```\n",
+            "P009",
+        ),
+        (
+            "<!-- run\ncd examples/sla\n-->\n```cedar\npermit (principal, action, resorce);\n```\n",
+            "exits 2, not 0",
+        ),
+        (
+            "<!-- run\nprovost init made\n-->\n```toml in=made\n[workspace]\n```\n",
+            "does not load",
+        ),
         ("```yaml of=README.md\na: b\n```\n", "does not stand in"),
         ("```ini\nRestart\n```\n", "neither"),
         (

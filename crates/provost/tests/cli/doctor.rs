@@ -1,5 +1,6 @@
 use insta::assert_snapshot;
 
+use super::scripted::with_operations;
 use super::workplace::Workplace;
 
 #[test]
@@ -129,4 +130,48 @@ effect = \"read\"
         ran.contains("`log`: connected, with its table for keys"),
         "{ran}"
     );
+}
+
+/// An MCP server is started and asked what it can do; one that does not start is named, with what
+/// mends it. Nothing is called, and nothing is left running.
+#[test]
+fn a_server_of_mcp_is_started_and_asked() {
+    let place = with_operations();
+    place.run(&["tools", "lock"]).exits(0);
+    let reached = |ran: &str| {
+        let lines = ran.lines().filter(|line| line.contains("reached"));
+        lines.map(|line| line.trim().to_owned()).collect::<Vec<_>>()
+    };
+    let ran = place.run(&["doctor", "--probe"]).exits(0);
+    let said = reached(&ran.stdout);
+    assert!(
+        said.iter()
+            .any(|line| line == "ok  reached    `s`: answers, with 25 tools"),
+        "{ran}"
+    );
+    assert!(!place.path(".provost").exists(), "a probe is no run");
+    // The controls: a server that is not there, and one that never answers.
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let at = config.find("command = [").unwrap();
+    let end = at + config[at..].find('\n').unwrap();
+    for (command, why) in [
+        ("[\"no-such-server\"]", "no-such-server"),
+        (
+            "[\"sh\", \"-c\", \"exit 3\"]",
+            "it ended before it answered",
+        ),
+    ] {
+        let broken = format!("{}command = {command}{}", &config[..at], &config[end..]);
+        place.write("provost.toml", broken);
+        let ran = place.run(&["doctor", "--probe"]).exits(2);
+        let said = reached(&ran.stdout).join("\n");
+        assert!(
+            said.contains("not ok  reached    `s`: ") && said.contains(why),
+            "{ran}"
+        );
+        assert!(
+            ran.stdout.contains("start the `command` of `s` by hand"),
+            "{ran}"
+        );
+    }
 }

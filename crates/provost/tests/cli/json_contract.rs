@@ -48,6 +48,8 @@ inbox        0 inbox --json
 runs         0 runs --json
 trace        0 trace RUN --json
 error        2 trace zzzz --json
+planner-request 0 trace RUN --request 1 --json
+error        2 trace RUN --request 9 --json
 why          0 why RUN --json
 why          0 why RUN --recheck --json
 error        2 why zzzz --json

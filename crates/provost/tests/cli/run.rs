@@ -26,7 +26,7 @@ fn a_goal_becomes_a_plan_and_an_answer() {
     count: calls shop.orders
     count: succeeded after TIME
     replanning: the planner asked to see the result of `count`
-    planner: proposed nothing: playbook count has no rule for this outcome of `count`
+    planner: proposed nothing: no rule of playbook count applies to it, so the plan stays as it is
     ");
 }
 
@@ -230,7 +230,7 @@ fn a_goal_that_two_playbooks_match_is_asked_about() {
     count: calls shop.orders
     count: succeeded after TIME
     replanning: the planner asked to see the result of `count`
-    planner: proposed nothing: playbook again has no rule for this outcome of `count`
+    planner: proposed nothing: no rule of playbook again applies to it, so the plan stays as it is
     "#);
 }
 
@@ -283,7 +283,7 @@ fn what_a_goal_leaves_out_is_asked_for() {
     count: calls shop.orders
     count: succeeded after TIME
     replanning: the planner asked to see the result of `count`
-    planner: proposed nothing: playbook count has no rule for this outcome of `count`
+    planner: proposed nothing: no rule of playbook count applies to it, so the plan stays as it is
     "#);
     let trace = place.run(&["trace", &run, "--planning"]).exits(0);
     let lines = trace.raw_stdout.lines();

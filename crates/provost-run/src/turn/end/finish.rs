@@ -295,6 +295,7 @@ pub(crate) fn end_refused(log: &mut TurnLog<'_>, reason: &str) -> Result<(), Ste
         Code::from_text(&finding.code).is_some_and(|code| code.severity() == Severity::Error)
     };
     let message = match findings.iter().find(is_error) {
+        Some(first) if reason.contains(&first.message) => reason.to_owned(),
         Some(first) => format!("{reason}; first error {}: {}", first.code, first.message),
         None => reason.to_owned(),
     };

@@ -159,7 +159,10 @@ pub(super) fn make_folder(root: &OpenRoot<'_>, request: &Request) -> Result<Valu
 }
 
 pub(super) fn exists(shown: &str) -> Fault {
-    let message = format!("`{shown}` exists already, and this tool does not overwrite");
+    let message = format!(
+        "`{shown}` exists already, and this tool does not overwrite: `overwrite = true` of the \
+         operation would allow it"
+    );
     Fault::no_effect(Class::Conflict, message)
 }
 

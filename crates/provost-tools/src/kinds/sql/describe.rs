@@ -33,6 +33,8 @@ pub struct DescribedTable {
 const READS: [&str; 4] = ["select", "values", "table", "with"];
 /// Words of a statement that changes or removes what is there.
 const OVERWRITES: [&str; 5] = ["update", "delete", "replace", "merge", "truncate"];
+/// What adds the rows of another query.
+const SET_OPERATIONS: [&str; 3] = ["union", "intersect", "except"];
 /// Joins whose columns may be NULL although those of the table may not.
 const OUTER: [&str; 4] = ["left", "right", "full", "outer"];
 
@@ -64,9 +66,42 @@ pub(super) fn effect(sql: &str) -> Effect {
 
 /// Whether a column of the result is what it is in its table: no join or inner query makes it NULL.
 pub(super) fn keeps_columns(sql: &str) -> bool {
-    let words = words(sql);
+    let words = words(before_where(sql));
     let selects = words.iter().filter(|word| *word == "select").count();
     selects < 2 && !OUTER.iter().any(|word| words.iter().any(|one| one == word))
+}
+
+/// What stands before the condition of a statement: a condition leaves rows out and changes none.
+/// All of it where texts or comments could hide a `where`, or where a second query follows.
+fn before_where(sql: &str) -> &str {
+    let (mut depth, mut word) = (0_usize, 0);
+    for (at, c) in sql.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            '\'' | '"' | '`' | '[' | '-' | '/' | '$' => return sql,
+            _ => {}
+        }
+        if c.is_alphanumeric() || c == '_' {
+            continue;
+        }
+        let (before, after) = (sql.get(..word), sql.get(at..));
+        let is_where = sql
+            .get(word..at)
+            .is_some_and(|word| word.eq_ignore_ascii_case("where"));
+        word = at + c.len_utf8();
+        // Why 0 or before a parenthesis: `where(` opens one with the character that ends the word.
+        let outside = depth == 0 || (depth == 1 && c == '(');
+        if let (true, true, Some(before), Some(after)) = (is_where, outside, before, after) {
+            let joins_another = |word: &String| SET_OPERATIONS.contains(&word.as_str());
+            return if words(after).iter().any(joins_another) {
+                sql
+            } else {
+                before
+            };
+        }
+    }
+    sql
 }
 
 /// The schema that takes null too.
@@ -102,6 +137,43 @@ pub(super) fn compared<'s>(sql: &'s str, parameter: &str) -> Option<&'s str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_condition_changes_no_column() {
+        for (sql, keeps) in [
+            ("select a from t where b in (select b from u)", true),
+            (
+                "select a from t\nWHERE(exists (select 1 from u left join v on x = y))",
+                true,
+            ),
+            ("select a from t join u on t.b = u.b where t.c = 1", true),
+            (
+                "select a from t left join u on t.b = u.b where t.c = 1",
+                false,
+            ),
+            (
+                "select (select a from u where c = 1) as a from t where b = 1",
+                false,
+            ),
+            (
+                "select a from (select a from t left join u) where a = 1",
+                false,
+            ),
+            (
+                "with t as (select null as a where true) select a from t where 1 = 1",
+                false,
+            ),
+            (
+                "select a from t where b = 1 union select null from u",
+                false,
+            ),
+            ("select ' where ' || a, (select a from u) from t", false),
+            ("select a /* where */, (select a from u) from t", false),
+            ("select everywhere, (select a from u) from t", false),
+        ] {
+            assert_eq!(keeps_columns(sql), keeps, "{sql}");
+        }
+    }
 
     #[test]
     fn what_a_statement_does_is_read_from_its_words() {

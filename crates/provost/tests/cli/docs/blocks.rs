@@ -19,8 +19,8 @@ pub const REASONS: [&str; 8] = [
 ];
 
 /// The languages that a block may have.
-const LANGUAGES: [&str; 9] = [
-    "console", "ini", "json", "python", "rust", "sh", "text", "toml", "yaml",
+const LANGUAGES: [&str; 10] = [
+    "cedar", "console", "ini", "json", "python", "rust", "sh", "text", "toml", "yaml",
 ];
 
 /// A fenced block, or a comment `<!-- run … -->`, which only the test sees.
@@ -55,6 +55,7 @@ impl Block {
                 "no-run",
                 "exits",
                 "of",
+                "in",
                 "unordered",
                 "shortened",
                 "terminal",
