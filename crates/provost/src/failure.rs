@@ -247,7 +247,9 @@ impl From<StepError> for Failure {
             StepError::Denied(_) => Some(
                 "another person must do it: `provost policy check` names the policies about it",
             ),
-            StepError::NotOnCard { .. } => Some("`provost inbox` shows the steps on the card"),
+            StepError::NotOnCard { .. } => {
+                Some("`provost inbox` shows the steps on the card; an item of a step is `STEP[0]`")
+            }
             StepError::BadAnswer { .. } => Some("`provost inbox` shows what is asked for"),
             StepError::NotInDoubt { .. } => Some("`provost show RUN` lists what may have happened"),
             StepError::OtherAttempt { .. } => {

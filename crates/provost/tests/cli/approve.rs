@@ -109,7 +109,7 @@ fn steps_of_a_plan_that_are_not_named_do_not_run() {
     --- stderr
     error: the card does not ask about step `count`
 
-    hint: `provost inbox` shows the steps on the card
+    hint: `provost inbox` shows the steps on the card; an item of a step is `STEP[0]`
     ");
     place.run(&["approve", &target, "note"]).exits(0);
 }
