@@ -177,7 +177,7 @@ impl Bounds {
                 least: both(self.least, other.least, i64::checked_add),
                 most: both(self.most, other.most, i64::checked_add),
             },
-            // Even of a value and itself: where it is read twice it is two reads.
+            // Of a value and itself too: the rule asks for the bounds of each side alone.
             Arith::Subtract => Self {
                 least: both(self.least, other.most, i64::checked_sub),
                 most: both(self.most, other.least, i64::checked_sub),

@@ -14,8 +14,8 @@ use super::{ENDS, Evaluator, Following, Setting, Stop};
 use crate::reference::refs;
 
 impl Evaluator<'_> {
-    /// The conditions that a place stands under, and the proofs of which it is known how steps ended
-    /// that they name.
+    /// The conditions that a place stands under, and the proofs that hold there: of these only what
+    /// they say of how steps ended.
     pub fn under(&mut self, conditions: &[&Template], proofs: &[&Template]) {
         self.ran = ran_under(self.setting, conditions, proofs);
     }
