@@ -250,13 +250,16 @@ fn end_all(server: &Served, team: &Team) {
 /// What whoever looks says of a write in doubt.
 fn settlement(team: &Team, wait: &Value) -> Value {
     let name = wait["goal"].as_str().unwrap().rsplit(' ').next().unwrap();
-    let file = team.place.path(&format!("notes/{name}.txt"));
+    let file = std::fs::read(team.place.path(&format!("notes/{name}.txt")));
     let settled = json!({
         "kind": "settle", "slot": { "step": "note" }, "reason": "looked at the folder",
     });
-    let what = match file.exists() {
-        true => json!({ "settled": "happened", "output": { "path": "note.txt", "bytes": 8 } }),
-        false => json!({ "settled": "did_not_happen" }),
+    let what = match file {
+        Ok(bytes) => json!({
+            "settled": "happened",
+            "output": { "path": format!("{name}.txt"), "bytes": bytes.len(), "created": true },
+        }),
+        Err(_) => json!({ "settled": "did_not_happen" }),
     };
     let mut all = settled.as_object().unwrap().clone();
     all.extend(what.as_object().unwrap().clone());
