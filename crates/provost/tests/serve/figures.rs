@@ -213,7 +213,7 @@ fn wall_ms() -> f64 {
 fn a_server_answers_beside_many_runs() {
     let size = size();
     let place = team();
-    let limits = "\n[limits]\nsteps = 1000\ncalls = 100000\nattempts = 100000\n";
+    let limits = "\n[limits]\nsteps = 1000\ncalls = 100000\nattempts = 100000\nwall = \"24h\"\n";
     let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
     place.write("provost.toml", config + limits);
     let began = Instant::now();
