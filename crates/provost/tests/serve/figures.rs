@@ -364,9 +364,10 @@ fn long_run(server: &Served, place: &Workplace, size: &Size, figures: &mut Figur
         })
         .collect();
     let last = size.steps - 1;
+    let check = format!("${{ steps.s{last}.status == \"succeeded\" }}");
     let plan = json!({
         "schema": "provost/plan/v1", "goal": { "text": "Count many times" }, "steps": steps,
-        "success": [{ "for": "goal", "check": format!("${{ steps.s{last}.status == \"succeeded\" }}") }],
+        "success": [{ "for": "goal", "check": check }],
         "answer": [{ "text": "counted", "cites": [format!("s{last}")] }],
     });
     let begun = server
