@@ -4,9 +4,9 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::served::{Served, contradictions, team, token};
+use super::served::{Served, contradictions, note, team, token};
 use super::workplace::Workplace;
 
 #[test]
@@ -243,4 +243,39 @@ fn a_body_has_a_time_limit() {
             assert!(read, "{line}: {whole}");
         }
     });
+}
+
+/// What mail scanners do with a notice: each of its links is opened, and nothing is spent.
+#[test]
+fn whoever_only_opens_links_spends_and_decides_nothing() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &[]);
+    let chi = server.invited(&place, "chi");
+    let run = server.begin(&ada, &note("a"));
+    let card = server.card(&ada, &run);
+    let link = place.run(&["invite", "bo"]).exits(0).raw_stdout;
+    let before = server.until(&ada, &run, "waiting_approval")["seq"].clone();
+    let paths = ["/login".to_owned(), format!("/runs/{run}/cards/{card}")];
+    let host = ("Host", server.host.as_str());
+    for method in ["GET", "HEAD"] {
+        for path in &paths {
+            for _ in 0..100 {
+                let line = format!("{method} {path}");
+                let signed_in = [host, ("Cookie", chi.as_str())];
+                assert!(server.send(&line, &[host], "").status < 400, "{line}");
+                assert_eq!(server.send(&line, &signed_in, "").status, 200, "{line}");
+            }
+        }
+    }
+    assert_eq!(server.until(&ada, &run, "waiting_approval")["seq"], before);
+    server.sign_in(Served::code(&link)).is(303);
+    // The controls: spent, the link opens nothing; and what is posted decides.
+    server.sign_in(Served::code(&link)).is(403);
+    let bo = token(&place, "bo", "bo", &[]);
+    let yes = json!({ "kind": "approve", "card": card });
+    server
+        .ask(&bo, &format!("POST /v1/runs/{run}/statements"), &yes)
+        .is(200);
+    assert_ne!(server.until(&ada, &run, "succeeded")["seq"], before);
 }

@@ -213,7 +213,7 @@ fn wall_ms() -> f64 {
 fn a_server_answers_beside_many_runs() {
     let size = size();
     let place = team();
-    let limits = "\n[limits]\nsteps = 1000\ncalls = 100000\nattempts = 100000\n";
+    let limits = "\n[limits]\nsteps = 1000\ncalls = 100000\nattempts = 100000\nwall = \"24h\"\n";
     let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
     place.write("provost.toml", config + limits);
     let began = Instant::now();
@@ -364,9 +364,10 @@ fn long_run(server: &Served, place: &Workplace, size: &Size, figures: &mut Figur
         })
         .collect();
     let last = size.steps - 1;
+    let check = format!("${{ steps.s{last}.status == \"succeeded\" }}");
     let plan = json!({
         "schema": "provost/plan/v1", "goal": { "text": "Count many times" }, "steps": steps,
-        "success": [{ "for": "goal", "check": format!("${{ steps.s{last}.status == \"succeeded\" }}") }],
+        "success": [{ "for": "goal", "check": check }],
         "answer": [{ "text": "counted", "cites": [format!("s{last}")] }],
     });
     let begun = server
