@@ -112,6 +112,20 @@ pub fn observed(event: &Event) -> Option<(&Slot, Digest)> {
     }
 }
 
+/// What an event observed, with its label; no output if that says that it is secret.
+#[must_use]
+pub fn result(event: &Event) -> Option<(&Slot, &Label, Option<&Value>)> {
+    match event {
+        Event::ObservationMade {
+            slot,
+            output,
+            label,
+            ..
+        } => Some((slot, label, (!label.secret).then_some(output))),
+        _ => None,
+    }
+}
+
 /// An event, with nothing in it that is marked secret.
 #[must_use]
 pub fn event(event: &Event) -> Cow<'_, Event> {

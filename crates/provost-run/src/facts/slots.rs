@@ -1,7 +1,7 @@
 //! The steps and items that events are about, by numbers, and the attempts that ended.
 //!
-//! Owns that look-up: the formulas of execution count by numbers, and each step or item is looked up
-//! once. Counts nothing. INVARIANT: one slot has one number, in the order of first mention.
+//! Owns that look-up: the formulas of execution count by numbers, and each step or item is looked
+//! up once. Counts nothing. INVARIANT: one slot has one number, in the order of first mention.
 
 use std::collections::BTreeMap;
 

@@ -17,6 +17,7 @@ use crate::call::{Purpose, Slot};
 use crate::event::{AttemptEnded, AttemptStarted, EndedBy, Event, RunEnded, StepStatus};
 use crate::outcome::Class;
 use crate::read::why::{Party, Witnesses, why};
+use crate::shown::result;
 
 mod content;
 mod told;
@@ -168,7 +169,8 @@ struct SlotSpan<'e> {
     landing: Option<&'static str>,
     /// The labels of its arguments.
     labels: Option<&'e BTreeMap<String, Label>>,
-    result: Option<(&'e Label, &'e Value)>,
+    /// Its label, and what it is unless that is secret.
+    result: Option<(&'e Label, Option<&'e Value>)>,
 }
 
 struct SpanWalk<'e> {
@@ -252,16 +254,7 @@ impl<'e> SpanWalk<'e> {
                 planner: Some(planner),
                 ..
             } => planner.label().clone_into(&mut self.planner),
-            Event::ObservationMade {
-                slot,
-                output,
-                label,
-                ..
-            } => {
-                if let Some(calls) = self.slots.get_mut(slot) {
-                    calls.result = Some((label, output));
-                }
-            }
+            Event::ObservationMade { .. } => self.observed(event),
             Event::PlanRequested { id, kind, .. } => {
                 let of = OpenSpanPart::Request {
                     kind: word_of(kind),
@@ -414,6 +407,14 @@ impl<'e> SpanWalk<'e> {
             of: OpenSpanPart::Attempt(started),
         };
         self.attempts.insert((&started.slot, started.attempt), open);
+    }
+
+    fn observed(&mut self, event: &'e Event) {
+        if let Some((slot, label, output)) = result(event)
+            && let Some(calls) = self.slots.get_mut(slot)
+        {
+            calls.result = Some((label, output));
+        }
     }
 
     fn attempt_ended(&mut self, ended: &'e AttemptEnded, end_ms: i64) {

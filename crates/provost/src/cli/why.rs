@@ -131,9 +131,26 @@ fn page(judged: &Judgment) -> Page {
         ]
     });
     page.table(0, &rows.collect::<Vec<_>>());
-    if !judged.rechecked.is_empty() {
-        page.end().faint("what was read again").end();
+    read_again(&mut page, judged);
+    if !judged.would_decide.is_empty() || !judged.not_looked_at.is_empty() {
+        page.end();
     }
+    for command in &judged.would_decide {
+        page.strong("what would decide it: ")
+            .line(&format!("provost {command}"));
+    }
+    for what in &judged.not_looked_at {
+        page.faint("not looked at: ").line(what);
+    }
+    page
+}
+
+/// What came of the reads that were made again.
+fn read_again(page: &mut Page, judged: &Judgment) {
+    if judged.rechecked.is_empty() {
+        return;
+    }
+    page.end().faint("what was read again").end();
     let rows = judged.rechecked.iter().map(|read| {
         let whose = match (&read.run, &read.because) {
             (_, Some(because)) => format!(": {because}"),
@@ -147,17 +164,6 @@ fn page(judged: &Judgment) -> Page {
         ]
     });
     page.table(0, &rows.collect::<Vec<_>>());
-    if !judged.would_decide.is_empty() || !judged.not_looked_at.is_empty() {
-        page.end();
-    }
-    for command in &judged.would_decide {
-        page.strong("what would decide it: ")
-            .line(&format!("provost {command}"));
-    }
-    for what in &judged.not_looked_at {
-        page.faint("not looked at: ").line(what);
-    }
-    page
 }
 
 fn look(guilty: Guilty) -> TextStyle {

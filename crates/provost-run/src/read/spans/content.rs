@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Attributes, SpanValue, text};
 use crate::event::{AttemptStarted, RunCreated, RunEnded};
-use crate::shown::secret;
+use crate::shown::{secret, started_args};
 
 /// How much of what a run was about is told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,30 +59,30 @@ impl SpanContent {
         started: &AttemptStarted,
         labels: Option<&BTreeMap<String, Label>>,
     ) -> Attributes {
-        let Value::Object(args) = &started.args else {
-            return Vec::new();
-        };
         if self == Self::None {
             return Vec::new();
         }
+        let Value::Object(args) = started_args(started) else {
+            return Vec::new();
+        };
         let mut words: BTreeMap<&str, u64> = BTreeMap::new();
         let (mut bytes, mut shown) = (0, Map::new());
         for (name, value) in args {
-            let label = labels.and_then(|labels| labels.get(name));
-            let label = label.filter(|label| !label.secret && !started.secret_args.contains(name));
+            let label = labels.and_then(|labels| labels.get(&name));
+            let label = label.filter(|label| !label.secret && !started.secret_args.contains(&name));
             let (word, value) = match label {
                 None => ("secret", secret()),
                 Some(label) => {
                     bytes += value.to_string().len();
                     let word = label.integrity.word();
                     match self.shows(label.integrity) {
-                        true => (word, value.clone()),
+                        true => (word, value),
                         false => (word, json!({ "withheld": word })),
                     }
                 }
             };
             *words.entry(word).or_default() += 1;
-            shown.insert(name.clone(), value);
+            shown.insert(name, value);
         }
         let words = words.iter().map(|(word, count)| format!("{count} {word}"));
         let words: Vec<String> = words.collect();
@@ -98,13 +98,13 @@ impl SpanContent {
     }
 
     /// Of a call: its result.
-    pub(super) fn of_result(self, result: Option<(&Label, &Value)>) -> Attributes {
+    pub(super) fn of_result(self, result: Option<(&Label, Option<&Value>)>) -> Attributes {
         let Some((label, output)) = result.filter(|_| self != Self::None) else {
             return Vec::new();
         };
-        if label.secret {
+        let Some(output) = output else {
             return vec![("provost.result.label", text("secret"))];
-        }
+        };
         let mut told = vec![
             ("provost.result.label", text(label.integrity.word())),
             ("provost.result.bytes", size(output.to_string().len())),

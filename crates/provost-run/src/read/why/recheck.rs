@@ -17,7 +17,7 @@ use crate::call::{Purpose, Slot};
 use crate::event::{AttemptStarted, Event};
 use crate::outcome::Class;
 use crate::read::words::words;
-use crate::shown::observed;
+use crate::shown::{observed, started_args};
 
 /// The most reads of a run that are made again.
 pub const READS_AGAIN_MAX: usize = 20;
@@ -141,7 +141,7 @@ fn reads(events: &[(Event, i64)]) -> Vec<ReadMade> {
                         seq,
                         operation: started.operation.clone(),
                         tool: started.tool,
-                        args: started.args.clone(),
+                        args: started_args(started),
                         barred: barred(started),
                         answer: ReadAnswer {
                             class: ended.class,

@@ -2,8 +2,9 @@
 
 use std::future::Future;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use provost_engine::telemetry::Exporter;
 use serde_json::{Value, json};
 
 use crate::Failure;
@@ -12,6 +13,9 @@ use crate::place::{Place, chain, fan as fan_plan, succeeded};
 
 /// Calls that may be in flight at once where a plan has no more than one.
 const FEW: usize = 8;
+
+/// How long the end waits for what is left to be sent.
+const SENDS_LAST: Duration = Duration::from_millis(500);
 
 /// One thread: a run is a sequence of waits, and there is one writer beside it.
 pub fn on_this_thread<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
@@ -26,6 +30,7 @@ pub fn on_this_thread<T>(work: impl Future<Output = Result<T, Failure>>) -> Resu
 pub fn sequence(dir: &Path, steps: usize, runs: usize) -> Result<Value, Failure> {
     let place = Place::open(dir, None, FEW, &chain("bench.step", steps))?;
     let (mut walls, mut gaps) = (Vec::new(), Vec::new());
+    let exporter = Exporter::start(place.engine.workspace(), SENDS_LAST);
     let total = on_this_thread(async {
         succeeded(&place.warm_up(&chain("bench.step", 2)).await?)?;
         place.tool.take_began();
@@ -42,6 +47,7 @@ pub fn sequence(dir: &Path, steps: usize, runs: usize) -> Result<Value, Failure>
         }
         Ok(all.elapsed().as_secs_f64())
     })?;
+    drop(exporter);
     let (steps, count) = (number(steps), number(runs));
     Ok(json!({
         "step_us": rounded(quantile(&mut walls, 0.5) / steps),

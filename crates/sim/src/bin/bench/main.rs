@@ -35,7 +35,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// runs of sequential steps, one run after another
+    /// runs of sequential steps, one run after another; traces are sent to $OTLP, if it is set
     W1 {
         dir: PathBuf,
         steps: usize,

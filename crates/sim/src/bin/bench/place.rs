@@ -174,7 +174,12 @@ fn write(dir: &Path, at_once: usize) -> Result<(), Failure> {
         "[workspace]\ndescription = \"a measurement\"\nuser = \"ada\"\n\n[limits]\nsteps = 1000\n\
          calls = 1000000\nattempts = 1000000\nconcurrency = {at_once}\nwall = \"24h\"\n"
     );
-    fs::write(dir.join(CONFIG_FILE), config)?;
+    // Why by a variable: what sending costs is measured beside the same work without it.
+    let receiver = std::env::var("OTLP").map(|url| format!("\n[telemetry]\notlp = \"{url}\"\n"));
+    fs::write(
+        dir.join(CONFIG_FILE),
+        config + &receiver.unwrap_or_default(),
+    )?;
     Ok(())
 }
 
