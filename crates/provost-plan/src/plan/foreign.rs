@@ -22,6 +22,7 @@ mod document;
 mod expression;
 mod fields;
 mod flow;
+mod graph;
 mod lines;
 mod messages;
 mod names;

@@ -310,3 +310,89 @@ fn what_was_read_and_what_is_open_is_summed_up() {
     // A person pipes the plan, and reads the rest.
     assert!(!ran.stdout.contains("to settle"), "{ran}");
 }
+
+/// A program that lays out a graph: its nodes are the steps, and its edges their order.
+#[test]
+fn a_graph_in_a_program_is_read_by_its_nodes_and_edges() {
+    let program = "g = Graph(State)\n\n\
+                   def begin(state):\n    return tracker.start_export(project=\"OPS\")\n\n\
+                   def look(state):\n    if state.ready:\n        return tracker.export(id=\"1\")\n\n\
+                   g.add_node(\"begin\", begin)\n\
+                   g.add_node(\"look\", look)\n\
+                   g.add_node(\"mark\", ToolNode([tracker.label]))\n\
+                   g.add_edge(START, \"begin\")\n\
+                   g.add_edge(\"begin\", \"look\")\n\
+                   g.add_conditional_edges(\"look\", is_stale, {\"yes\": \"mark\", \"no\": END})\n\
+                   g.add_edge(\"mark\", END)\n";
+    let plan = converted("graph.txt", program);
+    let step = |id: &str| {
+        let head = format!("{id}\n");
+        let found = plan.split("  - id: ").find(|part| part.starts_with(&head));
+        found.unwrap_or_else(|| panic!("{plan}"))
+    };
+    assert!(
+        step("begin").contains("tool: tracker.start_export"),
+        "{plan}"
+    );
+    assert!(step("begin").contains("\"project\":\"OPS\""), "{plan}");
+    // What a function decides is not read, so which call it makes is open.
+    assert!(step("look").contains("tool: \"open\""), "{plan}");
+    assert!(step("look").contains("needs: [\"begin\"]"), "{plan}");
+    assert!(step("mark").contains("tool: tracker.label"), "{plan}");
+    assert!(
+        step("mark").contains("write `when` for: is_stale: yes"),
+        "{plan}"
+    );
+    let needs = "give `ticket`, `label`, which `tracker.label` needs";
+    assert!(step("mark").contains(needs), "{plan}");
+    // Control: an edge that the program adds only sometimes is a condition.
+    let sometimes = program.replace(
+        "g.add_edge(\"begin\", \"look\")\n",
+        "if LATE:\n    g.add_edge(\"begin\", \"look\")\n",
+    );
+    let plan = converted("graph.txt", &sometimes);
+    let decides = "write `when` for: what the program decides before this call";
+    assert!(plan.contains(decides), "{plan}");
+}
+
+/// A tool under whatever field, and its arguments beside it.
+#[test]
+fn arguments_beside_their_tool_are_read_as_such() {
+    let text = "nightly:\n  tasks:\n    begin:\n      runner: tracker.start_export\n      project: OPS\n\
+                \x20   look:\n      runner: tracker.export\n      id_of: x\n\
+                \x20     dependencies: [begin]\n";
+    let plan = converted("tasks.yaml", text);
+    assert!(plan.contains("tool: tracker.start_export"), "{plan}");
+    assert!(plan.contains("{\"project\":\"OPS\"}"), "{plan}");
+    // Control: what is no argument of the tool stays open.
+    assert!(
+        plan.contains("what `id_of` says has no place in a step"),
+        "{plan}"
+    );
+    let mark = "nightly:\n  tasks:\n    begin: { runner: tracker.start_export, project: OPS }\n\
+                \x20   mark: { runner: tracker.label, label: stale, \
+                ticket: \"{{ ti.xcom_pull(task_ids='begin')['id'] }}\" }\n";
+    let plan = converted("tasks.yaml", mark);
+    assert!(
+        plan.contains("\"ticket\":\"${ steps.begin.output.id }\""),
+        "{plan}"
+    );
+    let unknown = mark.replace("task_ids='begin'", "task_ids='nobody'");
+    let plan = converted("tasks.yaml", &unknown);
+    assert!(plan.contains("is not found"), "{plan}");
+}
+
+#[test]
+fn a_question_in_words_comes_with_what_it_may_read() {
+    let document = Path::new("corpus/foreign/more/38-mermaid-choice.md");
+    let found = convert(document, "corpus/unseen/warehouse").unwrap();
+    let open = found["open"].as_array().unwrap();
+    let says = |step: &str, near: &str| {
+        let mut of_step = open.iter().filter(|one| one["step"] == step);
+        of_step.any(|one| one["message"].as_str().unwrap().contains(near))
+    };
+    let row = "steps.order.output.row";
+    let near = |sign: &str| format!("near is `{row} != null && {row}.state {sign} \"shipped\"`");
+    assert!(says("track", &near("==")), "{found}");
+    assert!(says("rates", &near("!=")), "{found}");
+}

@@ -5,7 +5,8 @@
 use serde_json::{Map, Value};
 
 use super::names::word;
-use crate::catalog::Catalog;
+use super::words::{is_silent, means};
+use crate::catalog::{Catalog, Operation};
 use crate::node::{Kind, Node};
 
 /// Fields that name the tool of a step, the most proper first.
@@ -110,6 +111,45 @@ pub(super) fn call_of(node: &Node, catalog: &Catalog) -> Option<ForeignCall> {
         });
     }
     task_or_name(entries, args, catalog)
+}
+
+/// The call of a step that names its tool under a field that has no meaning of its own.
+pub(super) fn by_value(
+    entries: &[(crate::source::Spanned<String>, Node)],
+    catalog: &Catalog,
+) -> Option<ForeignCall> {
+    let names_tool = |(key, value): &&(crate::source::Spanned<String>, Node)| {
+        let name = word(&key.value);
+        let is_free = means(&name).is_none() && !is_silent(&name);
+        is_free && matches!(&value.kind, Kind::Text(tool) if catalog.get(tool).is_some())
+    };
+    let mut found = entries.iter().filter(names_tool);
+    let (Some((key, value)), None) = (found.next(), found.next()) else {
+        return None;
+    };
+    let Kind::Text(tool) = &value.kind else {
+        return None;
+    };
+    Some(ForeignCall {
+        tool: tool.clone(),
+        args: Map::new(),
+        bare: None,
+        fields: vec![key.value.clone()],
+    })
+}
+
+/// Whether a field of a step is an argument of its tool, where none says which are.
+///
+/// Why not where it has another meaning: that is what the field says in most forms.
+pub(super) fn is_argument(field: &str, operation: &Operation) -> bool {
+    let input = operation.input.value();
+    let required = input.get("required").and_then(Value::as_array);
+    let is_required = required.is_some_and(|all| all.iter().any(|one| one == field));
+    let is_known = input
+        .get("properties")
+        .is_some_and(|all| all.get(field).is_some());
+    let name = word(field);
+    means(&name).is_none() && is_known && (is_required || !is_silent(&name))
 }
 
 /// A call whose tool stands under a field that may mean something else, or is a field itself.

@@ -11,7 +11,7 @@ use super::call::{self, call_of};
 use super::fields::{condition, guarding, is_proof, timing};
 use super::flow::{self, FlowEdge};
 use super::messages::{holds_messages, is_said, is_tasks};
-use super::names::{is_answer, word};
+use super::names::{is_answer, tool_of, word};
 use super::words::{goal_rank, holds_variables, is_list, is_silent, is_silent_above, means};
 use super::{ForeignAnswer, ForeignCondition, ForeignPlan, ForeignStep};
 use crate::catalog::Catalog;
@@ -315,12 +315,26 @@ impl DocumentReader<'_> {
             ..ForeignStep::default()
         };
         let mut taken = Vec::new();
+        let call = call.or_else(|| call::by_value(entries, self.catalog));
         if let Some(call) = call {
             (step.tool, step.args, step.bare) = (Some(call.tool), call.args, call.bare);
             for (field, plays) in call.fields.iter().zip(["tool", "args"]) {
                 self.part(field, plays);
             }
             taken = call.fields;
+        }
+        if let ([_], Some(tool)) = (taken.as_slice(), &step.tool)
+            && let Ok(Some(operation)) = tool_of(tool, self.catalog).map(|t| self.catalog.get(t))
+        {
+            let flat = entries.iter().map(|(key, value)| (&key.value, value));
+            let flat = flat.filter(|(key, _)| call::is_argument(key, operation));
+            for (key, value) in flat {
+                step.args
+                    .entry(key.clone())
+                    .or_insert_with(|| value.to_value());
+                self.part(key, "args");
+                taken.push(key.clone());
+            }
         }
         for (key, value) in entries {
             if !taken.contains(&key.value) {

@@ -69,6 +69,17 @@ const HEADS: [&str; 13] = [
     "variables",
 ];
 
+/// Functions that give the result of the step whose name they are given.
+const READS: [&str; 7] = [
+    "xcom_pull",
+    "ref",
+    "output",
+    "outputs",
+    "result",
+    "result_of",
+    "get_result",
+];
+
 /// A part of a text that is not meant as it stands there.
 enum TextPart {
     Text(String),
@@ -247,13 +258,45 @@ impl ForeignNames {
                 "False" | "false" => "false".to_owned(),
                 "in" => "in".to_owned(),
                 "len" | "length" | "size" if called => "size".to_owned(),
-                _ if called && is_path(c) => return None,
+                _ if called && is_path(c) => {
+                    let (result, after) = self.result_of(token, rest)?;
+                    rest = after;
+                    result
+                }
                 _ if c.is_alphabetic() || matches!(c, '$' | '#' | '_') => self.path(token)?,
                 _ if c.is_ascii_digit() && token.parse::<f64>().is_err() => self.path(token)?,
                 _ => token.to_owned(),
             });
         }
         Some(out)
+    }
+
+    /// What a call reads that is given the name of a step, and the text behind it:
+    /// `ti.xcom_pull(task_ids='level')['on_hand']`.
+    fn result_of<'t>(&self, called: &str, rest: &'t str) -> Option<(String, &'t str)> {
+        let name = called.rsplit('.').next()?;
+        let (given, mut after) = rest.strip_prefix('(')?.split_once(')')?;
+        let given = given.split_once('=').map_or(given, |(_, given)| given);
+        let quotes = ['\'', '"', ' '];
+        let id = self.steps.get(given.trim_matches(quotes))?;
+        if !READS.contains(&name) {
+            return None;
+        }
+        let mut path = Vec::new();
+        loop {
+            if let Some(inner) = after.strip_prefix('[') {
+                let (key, next) = inner.split_once(']')?;
+                path.push(key.trim_matches(quotes).to_owned());
+                after = next;
+            } else if let Some(inner) = after.strip_prefix('.') {
+                let (key, next) =
+                    inner.split_at(length(inner, |c| c.is_alphanumeric() || c == '_'));
+                path.push(key.to_owned());
+                after = next;
+            } else {
+                return Some((self.within(id, &path), after));
+            }
+        }
     }
 
     /// A path into the result of a step, or a constant.

@@ -48,6 +48,9 @@ pub(super) fn data_within(text: &str) -> Option<&str> {
 
 /// Reads a text; none if it holds no steps.
 pub(super) fn read(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
+    if let Some(draft) = super::graph::read(text, catalog) {
+        return Some(draft);
+    }
     let is_code = text
         .lines()
         .any(|line| CODE.iter().any(|word| line.trim_start().starts_with(word)));
@@ -77,7 +80,7 @@ pub(super) fn read(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
 }
 
 /// The lines, with those of one call as one line.
-fn joined(text: &str) -> Vec<String> {
+pub(super) fn joined(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     let mut depth = 0_i64;
     let mut run = 0;
@@ -361,15 +364,16 @@ fn item(line: &str) -> Option<&str> {
     (!rest.is_empty()).then_some(rest)
 }
 
-struct CallLine {
+/// A call as a line of text says it.
+pub(super) struct CallLine {
     name: Option<String>,
-    tool: String,
-    args: Map<String, Value>,
-    bare: Option<Value>,
+    pub(super) tool: String,
+    pub(super) args: Map<String, Value>,
+    pub(super) bare: Option<Value>,
 }
 
 /// `1. name = tool(a=1)`, `#E1 = tool[text]`, `await tool({ a: 1 })`
-fn call(line: &str) -> Option<CallLine> {
+pub(super) fn call(line: &str) -> Option<CallLine> {
     let mut rest = item(line).unwrap_or(line).trim_end_matches([';', ',']);
     let mut name = None;
     loop {
@@ -498,8 +502,25 @@ fn value(text: &str, literal: bool) -> Value {
     }
 }
 
+/// Where the brackets end that a text begins within.
+pub(super) fn end_of(text: &str) -> usize {
+    let (mut depth, mut quote) = (0_usize, None);
+    for (at, c) in text.char_indices() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, ')' | ']' | '}') if depth == 0 => return at,
+            (None, ')' | ']' | '}') => depth -= 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
 /// Splits outside quotes and brackets.
-fn split(text: &str, sign: char) -> Vec<String> {
+pub(super) fn split(text: &str, sign: char) -> Vec<String> {
     let mut parts = vec![String::new()];
     let (mut depth, mut quote) = (0_usize, None);
     for c in text.chars() {

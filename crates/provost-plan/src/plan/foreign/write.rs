@@ -15,8 +15,10 @@ use crate::catalog::{Catalog, Operation};
 use crate::plan::PLAN_SCHEMA;
 
 mod each;
+mod hints;
 
 use each::after_each;
+use hints::{asks, decides, missing, signature};
 
 /// What stands in the place of a reference that is not understood; no name of the language.
 const OPEN: &str = "${ open }";
@@ -141,16 +143,11 @@ impl PlanWriter<'_> {
                 self.line(&format!("goal: {}", json!(goal)));
             }
             None => {
-                let all: Vec<&str> = draft
-                    .steps
-                    .iter()
-                    .filter_map(|step| step.tool.as_deref())
-                    .collect();
+                let steps = draft.steps.iter().zip(&self.names.ids);
+                let all = steps.map(|(step, id)| step.tool.as_deref().unwrap_or(id));
+                let all = all.collect::<Vec<_>>().join(", then ");
                 self.line("# the document names no goal: say in words what the plan is for");
-                self.line(&format!(
-                    "goal: {}",
-                    json!(format!("Carry out {}", all.join(", then ")))
-                ));
+                self.line(&format!("goal: {}", json!(format!("Carry out {all}"))));
             }
         }
         for (at, message) in draft.open.iter().enumerate() {
@@ -287,6 +284,8 @@ impl PlanWriter<'_> {
                 self.open(Some(id), true, "name the argument that this value is for");
             }
             given.insert(name.unwrap_or("open").to_owned(), bare.clone());
+        } else if let Some(message) = operation.and_then(|operation| missing(operation, &given)) {
+            self.open(Some(id), true, &message);
         }
         for (name, value) in &mut given {
             let mut unread = Vec::new();
@@ -367,7 +366,8 @@ impl PlanWriter<'_> {
                 Some(cel) => conditions.push(cel),
                 None => {
                     let not = if condition.negated { "not: " } else { "" };
-                    let message = format!("write `when` for: {not}{}", condition.text);
+                    let asked = format!("{not}{}", condition.text);
+                    let message = format!("write `when` for: {asked}{}", self.readable(&asked));
                     self.open(Some(id), false, &message);
                     conditions.push("open".to_owned());
                 }
@@ -542,53 +542,4 @@ impl PlanWriter<'_> {
             }
         }
     }
-}
-
-/// A tool with the arguments it needs.
-fn signature(operation: &Operation) -> String {
-    let required = operation
-        .input
-        .value()
-        .get("required")
-        .and_then(Value::as_array);
-    let required: Vec<&str> = required
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    format!(
-        "`{}` ({}: {})",
-        operation.name,
-        operation.effect.word(),
-        required.join(", ")
-    )
-}
-
-/// Whether a sentence says that something happens only sometimes.
-fn decides(text: &str) -> bool {
-    let text = format!(" {} ", text.to_lowercase());
-    let says = [
-        " if ",
-        " unless ",
-        " only when ",
-        " in case ",
-        " otherwise ",
-        " for each ",
-        " until ",
-    ];
-    says.iter().any(|word| text.contains(word))
-}
-
-/// Whether a sentence wants a person's word.
-fn asks(text: &str) -> bool {
-    let text = text.to_lowercase();
-    [
-        "approval",
-        "approve",
-        "sign-off",
-        "sign off",
-        "human review",
-    ]
-    .iter()
-    .any(|word| text.contains(word))
 }
