@@ -351,6 +351,12 @@ impl DocumentReader<'_> {
                 }
             }
         }
+        self.step_or_answer(step);
+        self.calls_after(entries, &taken, around);
+    }
+
+    /// Keeps a step, or what it says where its tool is only a way to answer.
+    fn step_or_answer(&mut self, step: ForeignStep) {
         let text = ["answer", "msg", "message", "text", "output", "content"];
         let known = step
             .tool
@@ -373,7 +379,6 @@ impl DocumentReader<'_> {
         } else {
             self.draft.steps.push(step);
         }
-        self.calls_after(entries, &taken, around);
     }
 
     /// The calls that a call brings along.
