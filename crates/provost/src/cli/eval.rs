@@ -193,7 +193,7 @@ fn write(dir: &Path, report: &Report) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(&json!(report)).unwrap_or_default();
     let files = [
         (REPORT_FILE, text + "\n"),
-        ("junit.xml", junit::text(report)),
+        ("junit.xml", junit::text(report)?),
         ("report.html", html::page(report)),
         ("report.md", markdown::page(report)),
     ];
