@@ -10,6 +10,9 @@ use provost_run::state::FoldError;
 /// Most events that are kept beside a copy of a short run; beside a long one there are as many as
 /// it has, so that copies cost each event the same, however long the run gets.
 const EVENTS_MIN: usize = 1_024;
+/// Most events of a whole run that are held, so that its end is counted without reading the journal:
+/// a run of 1,000 calls has fewer. Twice what lies beside the copy of such a run anyway.
+const WHOLE_MAX: usize = 4_096;
 
 /// A copy of a run, and the events that were kept since.
 pub(super) struct Checkpoint {
@@ -46,7 +49,7 @@ impl Checkpoint {
         let whole = u64::try_from(folded.len()).is_ok_and(|events| events == run.seq());
         Self {
             copy: Some(Box::new(run.as_folded())),
-            before: (whole && folded.len() <= EVENTS_MIN).then_some(folded),
+            before: (whole && folded.len() <= WHOLE_MAX).then_some(folded),
             ..Self::default()
         }
     }
@@ -61,8 +64,23 @@ impl Checkpoint {
             .unwrap_or(usize::MAX)
             .max(EVENTS_MIN);
         if self.events > most {
-            *self = Self::of(run, Vec::new());
+            *self = Self::of(run, self.take_whole());
         }
+    }
+
+    /// All events of the run, which are held here no longer; none if they are not all here, or are
+    /// too many to be held on.
+    fn take_whole(&mut self) -> Vec<(Event, i64)> {
+        let Some(mut whole) = self.before.take() else {
+            return Vec::new();
+        };
+        if whole.len() + self.events > WHOLE_MAX {
+            return Vec::new();
+        }
+        for Append { events, at } in self.appends.drain(..) {
+            whole.extend(events.into_iter().map(|event| (event, at)));
+        }
+        whole
     }
 
     /// All events of the run; none if it has more than are here.

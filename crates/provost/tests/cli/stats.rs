@@ -117,6 +117,51 @@ fn what_is_kept_of_a_run_is_what_its_events_say() {
     }
 }
 
+/// Short, and longer than what lies beside a copy of a run: the end of a run is counted as its
+/// journal is. The control is a count that is changed.
+#[test]
+fn a_long_run_is_counted_as_its_journal_is() {
+    let place = Workplace::new();
+    place.edit(
+        "provost.toml",
+        "[tools.shop]",
+        "[limits]\nsteps = 1000\n[tools.shop]",
+    );
+    for (steps, at_least) in [(10, 20), (400, 1_025)] {
+        place.write("plan.yaml", reads(steps));
+        place.run(&["apply", "plan.yaml"]).exits(0);
+        let last = "SELECT max(seq) FROM events WHERE run = (SELECT max(n) FROM runs)";
+        let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
+        let events: i64 = journal.query_row(last, [], |row| row.get(0)).unwrap();
+        assert!(events >= at_least, "{steps} steps, {events} events");
+    }
+    let rows = kept(&place);
+    assert_eq!(rows.len(), 2);
+    let recounted = || place.json(&["doctor", "--recount", "--json"])["changed"].clone();
+    assert_eq!(recounted(), serde_json::json!([]));
+    let wrong = "update run_facts set facts = replace(facts, '\"settled\":', '\"settled\":1')";
+    in_journal(&place, wrong);
+    assert_ne!(kept(&place), rows);
+    assert_eq!(recounted().as_array().map(Vec::len), Some(2));
+    assert_eq!(kept(&place), rows);
+}
+
+/// A plan that reads as often.
+fn reads(steps: usize) -> String {
+    let mut plan = format!(
+        "schema: provost/plan/v1\ngoal:\n  text: Look {steps} times\n  \
+         success: [ {{ id: looked, text: the orders were counted }} ]\nsteps:\n"
+    );
+    for step in 1..=steps {
+        plan += &format!(
+            "  - {{ id: s{step}, description: Count {step}, tool: shop.orders, \
+             args: {{ customer: \"c{step}\" }} }}\n"
+        );
+    }
+    plan += "success:\n  - { for: looked, check: '${ steps.s1.status == \"succeeded\" }' }\n";
+    plan + "answer: looked\n"
+}
+
 #[test]
 fn latencies_are_those_that_the_toolbox_measured() {
     let place = Workplace::new();
