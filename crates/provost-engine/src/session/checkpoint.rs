@@ -10,8 +10,8 @@ use provost_run::state::FoldError;
 /// Most events that are kept beside a copy of a short run; beside a long one there are as many as
 /// it has, so that copies cost each event the same, however long the run gets.
 const EVENTS_MIN: usize = 1_024;
-/// Most events of a whole run that are held, so that its end is counted without reading the journal:
-/// a run of 1,000 calls has fewer. Twice what lies beside the copy of such a run anyway.
+/// Most events of a whole run that are held, so that its end is counted without reading the
+/// journal. Twice as many as lie beside the copy of such a run anyway.
 const WHOLE_MAX: usize = 4_096;
 
 /// A copy of a run, and the events that were kept since.
