@@ -439,7 +439,7 @@ fn streams(server: &Served, place: &Workplace, size: &Size, figures: &mut Figure
             println!(
                 "{} streams: {} kB",
                 size.streams,
-                resident_kb(server.id()) - before
+                resident_kb(server.id()).saturating_sub(before)
             );
             for at in 0..RUNS {
                 let goal = format!("Count the orders of stream {at}");
