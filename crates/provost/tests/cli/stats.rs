@@ -125,9 +125,9 @@ fn a_long_run_is_counted_as_its_journal_is() {
     place.edit(
         "provost.toml",
         "[tools.shop]",
-        "[limits]\nsteps = 1000\nattempts = 3000\nwall = \"4h\"\n[tools.shop]",
+        "[limits]\nsteps = 1000\ncalls = 1000\nattempts = 3000\nwall = \"4h\"\n[tools.shop]",
     );
-    for (steps, at_least) in [(10, 20), (400, 1_025)] {
+    for (steps, at_least) in [(10, 20), (1_000, 1_025)] {
         place.write("plan.yaml", reads(steps));
         place.run(&["apply", "plan.yaml"]).exits(0);
         let last = "SELECT max(seq) FROM events WHERE run = (SELECT max(n) FROM runs)";
