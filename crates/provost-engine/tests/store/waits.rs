@@ -68,9 +68,19 @@ fn rows(store: &Store, run: &str) -> Option<Vec<Waiting>> {
     store.waits().unwrap().remove(run).flatten()
 }
 
-#[test]
-fn the_rows_are_equal_to_the_fold_after_every_event_of_every_recorded_journal() {
-    let mut waited = 0;
+/// A journal, and the run in it after one of its events.
+struct Kept<'k> {
+    dir: &'k Path,
+    store: &'k Store,
+    state: &'k State,
+    /// Whether this was its last event.
+    is_last: bool,
+    /// Which journal and which event.
+    place: String,
+}
+
+/// Each recorded journal, event by event.
+fn after_each_event(mut look: impl FnMut(&Kept<'_>)) {
     for (name, events) in recorded() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path()).unwrap();
@@ -79,19 +89,32 @@ fn the_rows_are_equal_to_the_fold_after_every_event_of_every_recorded_journal() 
             let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
             let (event, at) = &events[length - 1];
             keep(&store, seq - 1, event, *at, &state);
-            let expected = state.ending.ended.is_none().then(|| waiting(&state));
-            assert_eq!(
-                rows(&store, &state.head.run),
-                expected,
-                "{name} after event {seq}"
-            );
-            waited += waiting(&state).len();
+            look(&Kept {
+                dir: dir.path(),
+                store: &store,
+                state: &state,
+                is_last: length == events.len(),
+                place: format!("{name} after event {seq}"),
+            });
         }
-        assert!(
-            count(dir.path(), "waits") == 0,
-            "{name}: a run that is over left rows"
-        );
     }
+}
+
+#[test]
+fn the_rows_are_equal_to_the_fold_after_every_event_of_every_recorded_journal() {
+    let mut waited = 0;
+    after_each_event(|kept| {
+        let is_open = kept.state.ending.ended.is_none();
+        let expected = is_open.then(|| waiting(kept.state));
+        let found = rows(kept.store, &kept.state.head.run);
+        assert_eq!(found, expected, "{}", kept.place);
+        let place = &kept.place;
+        assert!(
+            !kept.is_last || count(kept.dir, "waits") == 0,
+            "{place}: a run that is over left rows"
+        );
+        waited += waiting(kept.state).len();
+    });
     assert!(waited > 20, "the journals wait for nobody: {waited}");
 }
 
@@ -104,52 +127,42 @@ fn count(dir: &Path, table: &str) -> i64 {
 /// The control is the same run with its rows: nothing of its events is read then.
 #[test]
 fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {
-    for (name, events) in recorded() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
-        for length in 1..=events.len() {
-            let pairs = events.iter().take(length).map(|(event, at)| (event, *at));
-            let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
-            let (event, at) = &events[length - 1];
-            keep(&store, seq - 1, event, *at, &state);
-            if state.ending.ended.is_some() {
-                continue;
-            }
-            let journal = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
-            journal
-                .execute_batch("DELETE FROM waits; UPDATE runs SET waits = NULL")
-                .unwrap();
-            assert_eq!(rows(&store, &state.head.run), None, "{name}");
-            let read = history::waits(&store)
-                .unwrap()
-                .remove(&state.head.run)
-                .unwrap();
-            assert_eq!(read, waiting(&state), "{name} after event {seq}");
+    after_each_event(|kept| {
+        if kept.state.ending.ended.is_some() {
+            return;
         }
-    }
+        let (run, place) = (&kept.state.head.run, &kept.place);
+        let journal = rusqlite::Connection::open(kept.dir.join("journal.db")).unwrap();
+        journal
+            .execute_batch("DELETE FROM waits; UPDATE runs SET waits = NULL")
+            .unwrap();
+        assert_eq!(rows(kept.store, run), None, "{place}");
+        let read = history::waits(kept.store).unwrap().remove(run).unwrap();
+        assert_eq!(read, waiting(kept.state), "{place}");
+    });
 }
 
 /// Page by page and in one count, by rows and by events: the same list.
 #[test]
 fn pages_and_counts_are_equal_to_the_list() {
     let (mut waited, mut stopped) = (0, 0);
-    for (name, events) in recorded() {
-        let dir = tempfile::tempdir().unwrap();
-        let store = Store::open(dir.path()).unwrap();
-        for length in 1..=events.len() {
-            let pairs = events.iter().take(length).map(|(event, at)| (event, *at));
-            let (state, seq) = State::fold(pairs, |_, _, _| Ok::<(), FoldError>(())).unwrap();
-            let (event, at) = &events[length - 1];
-            keep(&store, seq - 1, event, *at, &state);
-            let mut expected = waiting(&state);
+    after_each_event(
+        |Kept {
+             dir,
+             store,
+             state,
+             place,
+             ..
+         }| {
+            let mut expected = waiting(state);
             let lacks = expected.iter().any(|one| one.kind == WaitKind::Secret);
             if state.ending.ended.is_some() || (state.status() == RunStatus::Paused && !lacks) {
                 stopped += usize::from(!expected.is_empty());
                 expected.clear();
             }
             waited += expected.len();
-            same(&store, &expected, &format!("{name} after event {seq}"));
-            let journal = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
+            same(store, &expected, place);
+            let journal = rusqlite::Connection::open(dir.join("journal.db")).unwrap();
             let (kept, rows): (Option<Vec<u8>>, i64) = journal
                 .query_row(
                     "SELECT waits, (SELECT count(*) FROM waits) FROM runs",
@@ -162,10 +175,10 @@ fn pages_and_counts_are_equal_to_the_list() {
             journal
                 .execute_batch("UPDATE runs SET waits = NULL")
                 .unwrap();
-            same(&store, &expected, &format!("{name} by events, after {seq}"));
+            same(store, &expected, &format!("{place}, by events"));
             assert_eq!(store.waits_page(&all(9)).unwrap(), []);
-        }
-    }
+        },
+    );
     assert!(waited > 20, "the journals wait for nobody: {waited}");
     println!("{waited} waits, {stopped} of runs that were stopped");
 }
