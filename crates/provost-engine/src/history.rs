@@ -149,14 +149,16 @@ pub fn judged(
 /// [`EngineError::Store`] if the journal cannot be read.
 pub fn waits(store: &Store) -> Result<BTreeMap<String, Vec<Waiting>>, EngineError> {
     let kept: Waits = store.waits()?;
-    let of_run = |(run, rows): (String, Option<Vec<Waiting>>)| {
-        let rows = rows.unwrap_or_else(|| {
-            let history = History::read(store, &run);
-            history.map_or_else(|_| Vec::new(), |history| waiting(&history.state))
-        });
-        (run, rows)
-    };
-    Ok(kept.into_iter().map(of_run).collect())
+    Ok(kept.into_iter().map(|kept| filled(store, kept)).collect())
+}
+
+/// A run with its rows, or what its events say where it has none.
+fn filled(store: &Store, (run, rows): (String, Option<Vec<Waiting>>)) -> (String, Vec<Waiting>) {
+    let waits = rows.unwrap_or_else(|| {
+        let history = History::read(store, &run);
+        history.map_or_else(|_| Vec::new(), |history| waiting(&history.state))
+    });
+    (run, waits)
 }
 
 /// What some runs wait for, as [`waits`] tells it of all.
@@ -169,12 +171,11 @@ pub fn waits_of<'r>(
 ) -> Result<BTreeMap<String, Vec<Waiting>>, EngineError> {
     let old = store.runs_without_waits()?;
     let of_run = |run: &str| {
-        if !old.iter().any(|one| one == run) {
-            return Ok((run.to_owned(), store.waits_of(run)?));
-        }
-        let history = History::read(store, run);
-        let waits = history.map_or_else(|_| Vec::new(), |history| waiting(&history.state));
-        Ok((run.to_owned(), waits))
+        let rows = match old.iter().any(|one| one == run) {
+            true => None,
+            false => Some(store.waits_of(run)?),
+        };
+        Ok(filled(store, (run.to_owned(), rows)))
     };
     runs.map(of_run).collect()
 }

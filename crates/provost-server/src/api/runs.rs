@@ -75,15 +75,12 @@ impl RunsQuery {
             let detail = format!("`{word}` is no planner: {}", PLANNERS.join(", "));
             return Err(Problem::new(ProblemKind::Unfit, detail));
         }
-        let principal = if viewer.sees_all() {
-            self.by.map(|id| Principal {
-                kind: PrincipalKind::User,
-                id,
-                groups: Default::default(),
-            })
-        } else {
-            Some(viewer.principal.clone())
-        };
+        let by = self.by.map(|id| Principal {
+            kind: PrincipalKind::User,
+            id,
+            groups: Default::default(),
+        });
+        let principal = viewer.only_sees_own().or(by);
         let page = RunPage {
             before: self.after,
             statuses,
