@@ -62,39 +62,29 @@ impl WorkspacePath {
     /// Reads the workspace; opens neither its journal nor its tools. What is wrong with the entry
     /// of one tool is shown, and the others work.
     pub fn workspace(&self) -> Result<Workspace, Failure> {
-        let workspace = self.open(LockUse::Hold)?;
-        warn_of_damaged(&workspace);
-        Ok(workspace)
+        Ok(self.found(LockUse::Hold)?.inspect(warn_of_damaged)?)
     }
 
     /// [`WorkspacePath::workspace`], to check a plan or to make a call.
     pub fn to_judge(&self) -> Result<Workspace, Failure> {
-        prepare_to_judge();
-        self.workspace()
+        Ok(self.try_to_judge()??)
     }
 
     /// [`WorkspacePath::to_judge`], with what is wrong with the workspace as it was found.
     pub fn try_to_judge(&self) -> Result<Result<Workspace, WorkspaceError>, Failure> {
         prepare_to_judge();
-        let user = user::user();
-        let opening = Opening {
-            user: &user,
-            lock: LockUse::Hold,
-        };
-        Ok(Workspace::open(&self.root()?, &opening).inspect(warn_of_damaged))
+        Ok(self.found(LockUse::Hold)?.inspect(warn_of_damaged))
     }
 
     /// Reads the workspace whatever `provost.lock` says, to look at tools and runs.
     pub fn unlocked(&self) -> Result<Workspace, Failure> {
-        self.open(LockUse::Ignore)
+        Ok(self.found(LockUse::Ignore)??)
     }
 
-    fn open(&self, lock: LockUse) -> Result<Workspace, Failure> {
+    fn found(&self, lock: LockUse) -> Result<Result<Workspace, WorkspaceError>, Failure> {
         let user = user::user();
-        Ok(Workspace::open(
-            &self.root()?,
-            &Opening { user: &user, lock },
-        )?)
+        let opening = Opening { user: &user, lock };
+        Ok(Workspace::open(&self.root()?, &opening))
     }
 
     /// The directory of the workspace.
