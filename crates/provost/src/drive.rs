@@ -14,6 +14,7 @@ use provost_engine::session::{DriveEnd, DriveError, Session, Unwatched};
 use provost_engine::telemetry::Exporter;
 use provost_plan::digest::Digest;
 use serde_json::json;
+use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
 use crate::cli::Watching;
@@ -86,18 +87,32 @@ pub fn begin(
     })
 }
 
+/// What drives and waits, with so many threads beside the caller's.
+pub fn runtime(workers: usize) -> Result<Runtime, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers)
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))
+}
+
+/// What comes of some work. Its threads are not waited for: a tool that hangs must not keep the
+/// command from ending.
+pub fn waited_for<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    let runtime = runtime(1)?;
+    let done = runtime.block_on(work);
+    runtime.shutdown_background();
+    Ok(done)
+}
+
 fn with_driver(
     place: &WorkspacePath,
     engine: &Engine,
     watching: Watching,
     work: impl AsyncFnOnce(Driver<'_>) -> Result<Exit, Failure>,
 ) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        // Why one: the run itself is driven by this thread; the worker sees to signals and timers.
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    // Why one: the run itself is driven by this thread; the worker sees to signals and timers.
+    let runtime = runtime(1)?;
     let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_RUN);
     let driven = runtime.block_on(async {
         let halt = halt::at_interrupt();

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 use crate::cli::serve::lent;
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
-use crate::drive::sign_head;
+use crate::drive::{runtime, sign_head};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::workspace_path::WorkspacePath;
@@ -77,12 +77,8 @@ impl HttpOptions {
 /// Serves clients and drives their runs.
 pub fn serve(place: &WorkspacePath, from: Transport) -> Result<Exit, Failure> {
     let engine = Arc::new(place.to_drive()?);
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        // Why one: runs are driven by this thread; the worker serves the client.
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    // Why one: runs are driven by this thread; the worker serves the client.
+    let runtime = runtime(1)?;
     let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let served = runtime.block_on(async {
         let interrupted = at_interrupt_or_end("");

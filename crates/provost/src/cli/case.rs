@@ -7,6 +7,7 @@ use provost_engine::eval::{CaseError, CaseExpects, CaseRequest, Outcome, case_ch
 use serde_json::json;
 
 use super::target::Target;
+use crate::drive::waited_for;
 use crate::eval_report::markdown;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -130,17 +131,6 @@ fn check(dir: &std::path::Path, json: bool) -> Result<Exit, Failure> {
         Outcome::Fail => Exit::Failed,
         Outcome::NotJudged => Exit::NotJudged,
     })
-}
-
-fn waited_for<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
-    let done = runtime.block_on(work);
-    runtime.shutdown_background();
-    Ok(done)
 }
 
 impl From<CaseError> for Failure {

@@ -9,6 +9,7 @@ use provost_engine::eval::{
 };
 use serde_json::json;
 
+use crate::drive::waited_for;
 use crate::eval_report::{html, junit, markdown};
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -104,14 +105,7 @@ fn ran(verb: &EvalArgs, set: &EvalSet) -> Result<Report, Failure> {
 }
 
 fn judge(set: &EvalSet, options: &SuiteOptions) -> Result<Report, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
-    let judged = runtime.block_on(run_suite(set, options, &mut Progress));
-    runtime.shutdown_background();
-    Ok(judged?)
+    Ok(waited_for(run_suite(set, options, &mut Progress))??)
 }
 
 /// Why in this order: a gate that fails is not hidden by a case that nobody judged.

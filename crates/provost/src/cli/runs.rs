@@ -13,6 +13,7 @@ use provost_plan::duration;
 use serde_json::{Value, json};
 
 use crate::drive::halt::at_interrupt_or_end;
+use crate::drive::runtime;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::page::{Cell, Page, TextStyle};
@@ -140,11 +141,7 @@ fn list(verb: &RunsArgs, store: &Store) -> Result<Vec<Listed>, Failure> {
 
 /// Shows the listing until somebody interrupts: in place on a terminal, else a line a change.
 fn watch(verb: &RunsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let runtime = runtime(1)?;
     runtime.block_on(async {
         let mut halt = at_interrupt_or_end("");
         let mut region = Region::default();

@@ -12,8 +12,8 @@ use provost_server::{Lent, Offer, ServeError, ServeOptions, Server};
 use super::{check, diff};
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
-use crate::drive::sign_head;
 use crate::drive::supervisor::supervised;
+use crate::drive::{runtime, sign_head};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::{card, run as run_screen};
@@ -66,12 +66,8 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             runs_max: verb.runs.into(),
         },
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        // Why two: this thread drives the runs; requests, signals and timers are the workers'.
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    // Why two: this thread drives the runs; requests, signals and timers are the workers'.
+    let runtime = runtime(2)?;
     let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let served = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });

@@ -11,7 +11,7 @@ use provost_engine::run::state::waiting;
 
 use super::target::Target;
 use crate::drive::halt::at_interrupt;
-use crate::drive::sign_head;
+use crate::drive::{sign_head, waited_for};
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::page::{Cell, Page, TextStyle};
@@ -39,48 +39,34 @@ pub struct WhyArgs {
 /// Does it.
 pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let store = place.journal()?;
-    let History { events, state } = verb.run.history(&store)?;
-    if verb.recheck {
-        let of = History { events, state };
-        let verdict = made_again(place, &of)?;
-        return Ok(told(verb, &verdict, &of));
-    }
+    let of = verb.run.history(&store)?;
+    let History { events, state } = &of;
     let verdict = match &verb.against {
+        _ if verb.recheck => made_again(place, &of)?,
         Some(case) if is_case(Path::new(case)) => {
-            let compared = compare_effects(Path::new(case), &state)?;
-            against_effects(&events, &waiting(&state), &compared)
+            let compared = compare_effects(Path::new(case), state)?;
+            against_effects(events, &waiting(state), &compared)
         }
         Some(right) => {
             let Ok(right) = right.parse::<Target>();
-            against(&events, &waiting(&state), &right.history(&store)?.events)
+            against(events, &waiting(state), &right.history(&store)?.events)
         }
-        None => judged(&store, &events, &state)?,
+        None => judged(&store, events, state)?,
     };
-    Ok(told(verb, &verdict, &History { events, state }))
-}
-
-fn told(verb: &WhyArgs, verdict: &Judgment, of: &History) -> Exit {
     match verb.json {
-        true => output::json(&verdict.document(&of.state)),
-        false => output::data(&page(verdict).finish()),
+        true => output::json(&verdict.document(state)),
+        false => output::data(&page(&verdict).finish()),
     }
-    Exit::Done
+    Ok(Exit::Done)
 }
 
 /// The verdict, with the reads that it leads to made again.
 fn made_again(place: &WorkspacePath, of: &History) -> Result<Judgment, Failure> {
     let engine = place.engine(place.to_judge()?)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
-    let verdict = runtime.block_on(async {
+    let verdict = waited_for(async {
         let mut halt = at_interrupt();
         recheck(&engine, of, &mut halt).await
-    });
-    // Why not waited for: a tool's thread that hangs must not keep the command from ending.
-    runtime.shutdown_background();
+    })?;
     sign_head(place, &engine);
     Ok(verdict?)
 }

@@ -14,8 +14,8 @@ use serde_json::json;
 use crate::document::reason;
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
-use crate::drive::sign_head;
 use crate::drive::supervisor::supervised;
+use crate::drive::{runtime, sign_head};
 use crate::failure::{Exit, Failure};
 use crate::metrics::MetricsDoor;
 use crate::output;
@@ -68,12 +68,8 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         runs_max: verb.runs.into(),
         schedules: true,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        // Why one: runs are driven by this thread; the worker sees to signals and timers.
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    // Why one: runs are driven by this thread; the worker sees to signals and timers.
+    let runtime = runtime(1)?;
     let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let door = verb
         .metrics

@@ -10,6 +10,7 @@ use provost_engine::tools::{Probe, ToolConfig};
 use provost_engine::workspace::Workspace;
 
 use super::SetupFinding;
+use crate::drive::runtime;
 use crate::failure::Failure;
 
 /// How long one tool may take.
@@ -18,11 +19,7 @@ const TIME: Duration = Duration::from_secs(20);
 /// A finding for each tool, and the tools of which nothing can be said.
 pub fn look(workspace: &Workspace) -> Result<(Vec<SetupFinding>, Vec<String>), Failure> {
     let toolbox = open_tools(workspace)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Failure::usage(format!("no thread could be started: {error}")))?;
+    let runtime = runtime(1)?;
     let (mut found, mut untried) = (Vec::new(), Vec::new());
     for tool in workspace.tools() {
         let name = tool.name();
