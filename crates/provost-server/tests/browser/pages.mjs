@@ -5,7 +5,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { after, test } from "node:test";
-import { Stage, faults } from "./stage.mjs";
+import { Stage, faults, unseen } from "./stage.mjs";
 
 const SLA = "Page the on-call engineer if open PAY tickets exceed the SLA threshold";
 const INCIDENT = "Investigate the payment API latency spike";
@@ -24,14 +24,19 @@ async function shot(page, name) {
   if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
 }
 
-// The page has no fault in either theme, and nothing in it was refused or asked elsewhere.
+// The page has no fault in either theme, nor in the colours of the person's own system, and nothing
+// in it was refused or asked elsewhere.
 async function sound(page, name) {
   for (const colorScheme of ["light", "dark"]) {
-    await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await faults(page), [], `${name}, ${colorScheme}`);
-    await shot(page, `${name}-${colorScheme}`);
+    for (const forcedColors of ["none", "active"]) {
+      await page.emulateMedia({ colorScheme, forcedColors });
+      const look = forcedColors === "active" ? `${colorScheme}-forced` : colorScheme;
+      assert.deepEqual(await faults(page), [], `${name}, ${look}`);
+      if (forcedColors === "active") assert.deepEqual(await unseen(page), [], `${name}, ${look}`);
+      await shot(page, `${name}-${look}`);
+    }
   }
-  await page.emulateMedia({ colorScheme: "light" });
+  await page.emulateMedia({ colorScheme: "light", forcedColors: "none" });
   assert.deepEqual(page.wrong, [], name);
 }
 
@@ -281,6 +286,12 @@ test("the controls: a planted fault, a refused style and a foreign request are s
   await plant(`document.querySelector("main").append(document.createElement("img"))`);
   assert.match((await faults(page)).join(), /image-alt/);
   assert.deepEqual(page.wrong, []);
+  await page.emulateMedia({ forcedColors: "active" });
+  assert.deepEqual(await unseen(page), []);
+  await plant(`(() => { const sheet = new CSSStyleSheet(); sheet.replaceSync("h1 { color: Canvas; }");
+    document.adoptedStyleSheets = [sheet]; })()`);
+  assert.match((await unseen(page)).join(), /^H1: /);
+  await page.emulateMedia({ forcedColors: "none" });
   await plant(`document.querySelector("main").setAttribute("style", "color: red")`);
   await plant(`document.querySelector("main img").src = "http://127.0.0.1:9/x.png"`);
   const until = Date.now() + 10_000;

@@ -138,6 +138,26 @@ export class Stage {
   }
 }
 
+// Texts in the colour of the ground, which is behind every text where the colours are the person's
+// own: axe looks at the colour that the author put there.
+export async function unseen(page) {
+  return await page.evaluate(() => {
+    const probe = document.body.appendChild(document.createElement("i"));
+    probe.className = "probe";
+    const colour = (of) => getComputedStyle(of).color;
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(".probe { color: Canvas; }");
+    document.adoptedStyleSheets.push(sheet);
+    const ground = colour(probe);
+    document.adoptedStyleSheets.pop();
+    probe.remove();
+    const says = (one) => [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    const all = [...document.body.querySelectorAll("*")].filter((one) => says(one) && one.checkVisibility());
+    const lost = all.filter((one) => colour(one) === ground && !(one instanceof SVGElement));
+    return lost.map((one) => `${one.tagName}: ${one.textContent.trim()}`);
+  });
+}
+
 // What axe finds in the page as it is now, in short. Why by the debugger: the page's own policy
 // refuses a script that is put into it, as it should.
 export async function faults(page) {
