@@ -87,23 +87,10 @@ pub enum Login {
 }
 
 impl Viewer {
-    /// Whether they may see a run that acts for `requester`: people see all, agents what they
-    /// began.
+    /// Whether it is a person, and no agent of one.
     #[must_use]
-    pub fn sees(&self, requester: &Principal) -> bool {
-        self.sees_all()
-            || (requester.kind == PrincipalKind::Agent && requester.id == self.principal.id)
-    }
-
-    /// Whether they may see every run.
-    #[must_use]
-    pub fn sees_all(&self) -> bool {
+    pub fn is_person(&self) -> bool {
         self.principal.kind == PrincipalKind::User
-    }
-
-    /// Whose runs alone they may see; nobody's alone where they may see every run.
-    pub(crate) fn only_sees_own(&self) -> Option<Principal> {
-        (!self.sees_all()).then(|| self.principal.clone())
     }
 
     /// An agent says nothing to a run, ever.
@@ -111,7 +98,7 @@ impl Viewer {
     /// # Errors
     /// [`ProblemKind::NotAllowed`] for an agent.
     pub fn speaks(&self) -> Result<(), Problem> {
-        if self.principal.kind == PrincipalKind::User {
+        if self.is_person() {
             return Ok(());
         }
         let detail = format!("`{}` is an agent, and only people speak", self.principal.id);

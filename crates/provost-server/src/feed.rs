@@ -15,6 +15,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as Sent, Sse};
 use futures::stream::{Stream, unfold};
 use provost_engine::store::{FeedEvent, Store, StoreError};
+use provost_plan::policy::RunAction;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
@@ -287,11 +288,11 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<(i64, Vec<Sent>), 
         return Ok((at, Vec::new()));
     };
     let after = last.n;
-    let seen = shared.desk.seen_by(viewer, store)?;
+    let scope = shared.desk.scope(&shared.engine, viewer, RunAction::See)?;
     let runs: BTreeSet<&String> = rows.iter().filter_map(|row| row.run.as_ref()).collect();
     let mut statuses = BTreeMap::new();
     for run in runs {
-        if seen.as_ref().is_none_or(|seen| seen.contains(run)) {
+        if shared.desk.is_in(&scope, run)? {
             statuses.insert(run.clone(), store.run(run)?.status);
         }
     }

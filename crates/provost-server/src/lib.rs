@@ -21,6 +21,7 @@
 //! - [`mcp`]: planning for somebody else's agent, on stdin and behind the door
 //! - `statements`, `drive`: the ways in: what people say, and what is begun
 //! - [`view`]: the one way out: runs, waits, cards, as pages and programs need them
+//! - `may`: what policy lets somebody see, be shown, begin and govern
 //! - [`problem`], `limits`: refusals and bounds
 
 mod api;
@@ -32,6 +33,7 @@ mod feed;
 pub mod graph;
 mod limits;
 pub mod markup;
+mod may;
 pub mod mcp;
 mod page;
 pub mod plot;
@@ -45,5 +47,5 @@ pub use app::{FindingsJson, Lent};
 pub use door::database::{Database, DatabaseError, StoredSession, StoredToken};
 pub use door::token::{GivenToken, WeakToken};
 pub use drive::ClientRuns;
-pub use routes::{ListedRoute, listed};
+pub use routes::{ListedRoute, listed, routed};
 pub use serve::{Offer, ServeError, ServeOptions, Server};

@@ -11,6 +11,7 @@ use provost_engine::run::event::PlannerChoice;
 
 use crate::app::FindingsJson;
 use crate::drive::{self, Beginner, ClientRuns};
+use crate::may::Verdicts;
 
 /// Where it is spoken.
 pub(crate) const PATH: &str = "/mcp";
@@ -44,18 +45,20 @@ pub fn local(
         principal: workspace.principal(&client),
         sees_all: true,
     };
-    let requests = Requests::new(Arc::clone(engine), beginner, findings);
+    let requests = Requests::new(Arc::clone(engine), beginner, findings, None);
     let server = McpServer::new(requests, Some(caller))?;
     Ok((server, ClientRuns::new(beginnings)))
 }
 
-/// The endpoint of clients whom the door knows.
+/// The endpoint of clients whom the door knows. Policy is asked what they may, unless the one token
+/// there is was handed out by who started the process and has the files.
 pub(crate) fn behind_the_door(
     engine: &Arc<Engine>,
     beginner: &Beginner,
-    findings: &Arc<FindingsJson>,
+    (findings, verdicts): (&Arc<FindingsJson>, Option<Arc<Verdicts>>),
     halt: tokio::sync::watch::Receiver<bool>,
 ) -> Result<Endpoint, BrokenToolList> {
-    let requests = Requests::new(Arc::clone(engine), beginner.clone(), Arc::clone(findings));
+    let (engine, findings) = (Arc::clone(engine), Arc::clone(findings));
+    let requests = Requests::new(engine, beginner.clone(), findings, verdicts);
     Ok(Endpoint::new(McpServer::new(requests, None)?, halt))
 }

@@ -41,6 +41,7 @@ use crate::limits::{
     ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
     RUNS_PER_MINUTE_MAX, SILENT_MAX, STATEMENTS_PER_MINUTE_MAX,
 };
+use crate::may::Verdicts;
 use crate::mcp::{self, BrokenToolList};
 use crate::routes;
 use crate::view::Desk;
@@ -205,9 +206,12 @@ impl Server {
         let root = workspace.root().to_owned();
         let back = format!("{url}{}", oidc::BACK);
         let provider = login.map(|login| LoginProvider::new(login, back, root));
-        let mcp = mcp::behind_the_door(&engine, &beginner, &lent.findings, halt.clone())?;
+        let verdicts = Arc::<Verdicts>::default();
+        let asked = matches!(options.offer, Offer::Workspace).then(|| Arc::clone(&verdicts));
+        let lends = (&lent.findings, asked);
+        let mcp = mcp::behind_the_door(&engine, &beginner, lends, halt.clone())?;
         let shared = Shared {
-            desk: Desk::open(&workspace.store_dir())?,
+            desk: Desk::open(&workspace.store_dir(), verdicts)?,
             door,
             database,
             provider,

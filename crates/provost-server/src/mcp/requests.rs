@@ -14,13 +14,14 @@ use provost_engine::store::{RunFilter, RunPage, RunRow};
 use provost_plan::catalog::Operation;
 use provost_plan::plan::ranking;
 use provost_plan::plan::request::{RoleView, ToolSignature};
-use provost_plan::policy::Principal;
+use provost_plan::policy::{Principal, RunAction};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::app::FindingsJson;
 use crate::door::Viewer;
 use crate::drive::Beginner;
+use crate::may::{self, Scope, Verdicts};
 use crate::problem::Problem;
 
 /// Arguments of `list_tools`.
@@ -128,7 +129,7 @@ impl From<EngineError> for RequestRefusal {
 pub struct Caller {
     /// The agent that its runs act for.
     pub principal: Principal,
-    /// Whether it sees every run of the workspace, or only those that act for this agent.
+    /// Whether it sees every run of the workspace: it was started by who has its files.
     pub sees_all: bool,
 }
 
@@ -167,16 +168,43 @@ pub struct Requests {
     engine: Arc<Engine>,
     beginner: Beginner,
     findings: Arc<FindingsJson>,
+    /// What policy said; none where it is not asked: who started the process has the files.
+    verdicts: Option<Arc<Verdicts>>,
 }
 
 impl Requests {
     /// Requests to this engine; what is submitted goes to whoever drives.
-    pub fn new(engine: Arc<Engine>, beginner: Beginner, findings: Arc<FindingsJson>) -> Self {
+    pub fn new(
+        engine: Arc<Engine>,
+        beginner: Beginner,
+        findings: Arc<FindingsJson>,
+        verdicts: Option<Arc<Verdicts>>,
+    ) -> Self {
         Self {
             engine,
             beginner,
             findings,
+            verdicts,
         }
+    }
+
+    /// Whether the caller may begin runs, and have plans checked for them.
+    fn begins(&self, caller: &Caller) -> Result<(), RequestRefusal> {
+        if self.verdicts.is_some() {
+            let policy = self.engine.workspace().policy();
+            may::ask_of(policy, RunAction::Begin, &caller.principal)?;
+        }
+        Ok(())
+    }
+
+    /// The runs that the caller sees.
+    fn scope(&self, caller: &Caller) -> Result<Scope, EngineError> {
+        let (policy, store) = (self.engine.workspace().policy(), self.engine.store());
+        Ok(match &self.verdicts {
+            Some(verdicts) => verdicts.scope(policy, store, RunAction::See, &caller.principal)?,
+            None if caller.sees_all => Scope::All,
+            None => Scope::Only(vec![caller.principal.clone()]),
+        })
     }
 
     /// The operations that a plan may name.
@@ -210,7 +238,13 @@ impl Requests {
     }
 
     /// The compiler's word on a plan.
-    pub fn check(&self, asked: Check, client: &str) -> Result<Value, RequestRefusal> {
+    pub fn check(
+        &self,
+        asked: Check,
+        client: &str,
+        caller: &Caller,
+    ) -> Result<Value, RequestRefusal> {
+        self.begins(caller)?;
         let judged = self.judge(asked.plan, client)?;
         Ok((self.findings)(&judged))
     }
@@ -222,6 +256,7 @@ impl Requests {
         client: &str,
         caller: &Caller,
     ) -> Result<String, RequestRefusal> {
+        self.begins(caller)?;
         let judged = self.judge(asked.plan, client)?;
         if judged.plan.is_none() {
             return Err(RequestRefusal((self.findings)(&judged)));
@@ -248,12 +283,12 @@ impl Requests {
     /// The run that `prefix` begins, if it is for the caller to see.
     pub fn find(&self, prefix: &str, caller: &Caller) -> Result<String, RequestRefusal> {
         let run = self.engine.find(prefix)?;
-        let seen = caller.sees_all
-            || self.engine.read(&run)?.run.state().head.principal == caller.principal;
-        if seen {
-            return Ok(run);
+        let requester = self.engine.store().requester_of(&run);
+        let requester = requester.map_err(EngineError::from)?;
+        match self.scope(caller)?.has(requester.as_ref()) {
+            true => Ok(run),
+            false => Err(Problem::not_found("run").into()),
         }
-        Err(Problem::not_found("run").into())
     }
 
     /// Where a run stands.
@@ -318,18 +353,21 @@ impl Requests {
             RunFilter::default()
         };
         let store = self.engine.store();
-        let rows = if caller.sees_all {
-            let limit = Some(asked.limit);
-            store.runs(&RunFilter { limit, ..among })
-        } else {
-            let page = RunPage {
-                statuses: among.statuses,
-                principal: Some(caller.principal.clone()),
-                limit: asked.limit,
-                ..RunPage::default()
-            };
-            let rows = store.runs_page(&page);
-            rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect())
+        let rows = match self.scope(caller)?.principals() {
+            None => {
+                let limit = Some(asked.limit);
+                store.runs(&RunFilter { limit, ..among })
+            }
+            principals => {
+                let page = RunPage {
+                    statuses: among.statuses,
+                    principals,
+                    limit: asked.limit,
+                    ..RunPage::default()
+                };
+                let rows = store.runs_page(&page);
+                rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect())
+            }
         };
         let rows: Vec<RunRow> = rows.map_err(EngineError::from)?;
         let waits = history::waits_of(store, rows.iter().map(|row| row.id.as_str()))?;

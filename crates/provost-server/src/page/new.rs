@@ -7,6 +7,7 @@ use askama::Template;
 use axum::extract::{RawForm, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use provost_plan::policy::RunAction;
 
 use super::form::FormFields;
 use super::waits::nonce;
@@ -15,6 +16,7 @@ use crate::api::runs::begin_goal;
 use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::markup::{Seen, seen};
+use crate::may;
 use crate::problem::{Problem, ProblemKind};
 
 /// Most sentences of one playbook that are shown.
@@ -60,7 +62,9 @@ pub(crate) async fn show(
     State(app): State<App>,
     Person(viewer): Person,
 ) -> Result<Response, Problem> {
-    html(&page(&app, &viewer, "", None))
+    let policy = app.engine.workspace().policy();
+    let refused = may::ask_of(policy, RunAction::Begin, &viewer.principal);
+    html(&page(&app, &viewer, "", refused.err().as_ref()))
 }
 
 /// `POST /runs`.
