@@ -55,6 +55,7 @@ pub(crate) fn routes() -> Vec<Route> {
         posts("/v1/runs/{run}/statements", statement::post),
         reads("/v1/events", feed::stream),
         reads("/v1/workspace", workspace::get),
+        posts("/v1/workspace/reload", workspace::reload),
         reads("/v1/tools", workspace::tools),
         reads("/v1/playbooks", workspace::playbooks),
         reads("/v1/evidence/{digest}", evidence::get),

@@ -248,22 +248,21 @@ fn authenticate(app: &App, headers: &HeaderMap) -> Result<Option<Viewer>, Proble
 }
 
 impl Shared {
-    /// Whether a login counts still: it may have been ended since it was looked at.
+    /// Whether a login counts still: it may have been ended since it was looked at, and whose it is
+    /// may have left.
     ///
     /// # Errors
-    /// [`ProblemKind::NotSignedIn`] if it was.
+    /// [`ProblemKind::NotSignedIn`] or [`ProblemKind::Unlisted`] if so.
     pub(crate) fn still_counts(&self, viewer: &Viewer) -> Result<(), Problem> {
         let counts = match &viewer.login {
             Login::Session { digest, .. } => self.database.session_counts(digest)?,
             Login::Token { name, .. } => self.database.token_counts(name)?,
         };
-        if counts {
-            return Ok(());
+        if !counts {
+            let detail = "the login has ended";
+            return Err(Problem::new(ProblemKind::NotSignedIn, detail));
         }
-        Err(Problem::new(
-            ProblemKind::NotSignedIn,
-            "the login has ended",
-        ))
+        self.door.refuse_unlisted(self, &viewer.principal.id)
     }
 }
 
@@ -321,14 +320,19 @@ impl Door {
             .unwrap_or(peer.0)
     }
 
+    /// Whether one person works here.
+    pub(crate) fn is_solo(&self) -> bool {
+        self.solo
+    }
+
     /// Whether people reach the server by https.
     pub(crate) fn is_secure(&self) -> bool {
         self.secure
     }
 
     /// Whoever is not listed sees nothing, but that.
-    fn refuse_unlisted(&self, app: &App, person: &str) -> Result<(), Problem> {
-        if self.solo || app.engine.workspace().people().is_listed(person) {
+    fn refuse_unlisted(&self, shared: &Shared, person: &str) -> Result<(), Problem> {
+        if self.solo || shared.workspace().people().is_listed(person) {
             return Ok(());
         }
         let detail = format!("`{person}` is not listed in policies/entities.json");
@@ -339,7 +343,7 @@ impl Door {
 
 /// The person called `id`, or an agent of theirs.
 pub(crate) fn principal(app: &App, id: &str, is_agent: bool) -> Principal {
-    let person = app.engine.workspace().people().principal(id);
+    let person = app.workspace().people().principal(id);
     if is_agent { person.agent() } else { person }
 }
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use provost_engine::engine::Engine;
 use provost_engine::run::event::PlannerChoice;
+use tokio::sync::watch;
 
 use crate::app::FindingsJson;
 use crate::drive::{self, Beginner, ClientRuns};
@@ -36,6 +37,7 @@ pub fn local(
     findings: Arc<FindingsJson>,
 ) -> Result<(McpServer, ClientRuns), BrokenToolList> {
     let (beginner, beginnings) = drive::queue();
+    let engines = watch::Sender::new(Arc::clone(engine));
     let workspace = engine.workspace();
     let client = PlannerChoice::Client {
         client: String::new(),
@@ -45,7 +47,7 @@ pub fn local(
         principal: workspace.principal(&client),
         sees_all: true,
     };
-    let requests = Requests::new(Arc::clone(engine), beginner, findings, None);
+    let requests = Requests::new(engines.subscribe(), beginner, findings, None);
     let server = McpServer::new(requests, Some(caller))?;
     Ok((server, ClientRuns::new(beginnings)))
 }
@@ -53,12 +55,11 @@ pub fn local(
 /// The endpoint of clients whom the door knows. Policy is asked what they may, unless the one token
 /// there is was handed out by who started the process and has the files.
 pub(crate) fn behind_the_door(
-    engine: &Arc<Engine>,
+    engines: watch::Receiver<Arc<Engine>>,
     beginner: &Beginner,
     (findings, verdicts): (&Arc<FindingsJson>, Option<Arc<Verdicts>>),
-    halt: tokio::sync::watch::Receiver<bool>,
+    halt: watch::Receiver<bool>,
 ) -> Result<Endpoint, BrokenToolList> {
-    let (engine, findings) = (Arc::clone(engine), Arc::clone(findings));
-    let requests = Requests::new(engine, beginner.clone(), findings, verdicts);
+    let requests = Requests::new(engines, beginner.clone(), Arc::clone(findings), verdicts);
     Ok(Endpoint::new(McpServer::new(requests, None)?, halt))
 }

@@ -37,6 +37,7 @@ use crate::door::token::{GivenLogin, GivenToken};
 use crate::door::{Door, after};
 use crate::drive::{self, ClientRuns, RunBeginning};
 use crate::feed::{self, Feed};
+use crate::files::{self, Files};
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
     RUNS_PER_MINUTE_MAX, SILENT_MAX, STATEMENTS_PER_MINUTE_MAX,
@@ -209,7 +210,8 @@ impl Server {
         let verdicts = Arc::<Verdicts>::default();
         let asked = matches!(options.offer, Offer::Workspace).then(|| Arc::clone(&verdicts));
         let lends = (&lent.findings, asked);
-        let mcp = mcp::behind_the_door(&engine, &beginner, lends, halt.clone())?;
+        let engines = watch::Sender::new(Arc::clone(&engine));
+        let mcp = mcp::behind_the_door(engines.subscribe(), &beginner, lends, halt.clone())?;
         let shared = Shared {
             desk: Desk::open(&workspace.store_dir(), verdicts)?,
             door,
@@ -224,7 +226,8 @@ impl Server {
             mcp,
             feed: Feed::default(),
             halt,
-            engine,
+            files: Files::of(workspace),
+            engines,
         };
         Ok(Self {
             listener,
@@ -257,10 +260,13 @@ impl Server {
     /// [`EngineError`] if the journal fails.
     pub async fn run(self, listener: &Listener<'_>) -> Result<(), EngineError> {
         let halt = self.app.halt.clone();
-        let engine = Arc::clone(&self.app.engine);
+        let engine = self.app.engine();
+        let engines = self.app.engines.subscribe();
+        let telling = files::tell(self.app.files.news(), listener);
         let router = match self.options.offer {
             Offer::Workspace => {
                 tokio::spawn(feed::tail(self.app.clone()));
+                tokio::spawn(files::watch(self.app.clone()));
                 routes::router(self.app)
             }
             Offer::Planning { .. } => routes::planning_router(self.app),
@@ -269,8 +275,11 @@ impl Server {
         let driven = match self.options.offer {
             Offer::Workspace => {
                 let working = self.options.working;
-                let driven = drive::drive(&engine, working, self.beginnings, halt, listener).await;
-                driven.map_err(EngineError::from)
+                let driving = drive::drive(engines, working, self.beginnings, halt, listener);
+                tokio::select! {
+                    driven = driving => driven.map_err(EngineError::from),
+                    () = telling => Ok(()),
+                }
             }
             Offer::Planning { .. } => {
                 let runs = ClientRuns::new(self.beginnings);

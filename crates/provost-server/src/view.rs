@@ -34,6 +34,8 @@ pub struct SeenRun {
     pub events: Vec<(Event, i64)>,
     fold: Fold,
     head: Option<Digest>,
+    /// The reading of the files that it was folded under.
+    generation: u64,
 }
 
 enum Fold {
@@ -184,6 +186,7 @@ impl Desk {
         if let Some(at) = seen.iter().position(|(known, _)| *known == run)
             && let Some((_, found)) = seen.remove(at)
             && found.head == Some(head)
+            && found.generation == engine.generation()
         {
             seen.push_front((run, Arc::clone(&found)));
             return Ok(found);
@@ -277,6 +280,7 @@ fn read(engine: &Engine, store: &Store, run: &str) -> Result<SeenRun, EngineErro
         Ok((folded, events)) => Ok(SeenRun {
             events,
             head: folded.head(),
+            generation: engine.generation(),
             fold: Fold::Sound(Box::new(folded)),
         }),
         // Why shown all the same: who looks must see what is wrong with it.
@@ -286,6 +290,7 @@ fn read(engine: &Engine, store: &Store, run: &str) -> Result<SeenRun, EngineErro
             Ok(SeenRun {
                 events,
                 head: Some(head),
+                generation: engine.generation(),
                 fold: Fold::Contradicted(Box::new(state), found),
             })
         }

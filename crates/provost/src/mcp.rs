@@ -105,7 +105,7 @@ async fn served(
 ) -> Result<(), Failure> {
     let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), false);
     let listener = |told: &WorkEvent<'_>| log.put(told);
-    let lent = lent(place);
+    let lent = lent(place, engine.workspace().root());
     let driven = match from {
         Transport::Stdio => {
             let local = local(engine, Arc::clone(&lent.findings));

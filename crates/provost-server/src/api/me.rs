@@ -15,7 +15,7 @@ pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
         Login::Session { ends_ms, .. } => Some(*ends_ms),
         Login::Token { .. } => None,
     };
-    let workspace = app.engine.workspace();
+    let workspace = app.workspace();
     let may = |action| may::ask_of(workspace.policy(), action, &viewer.principal).is_ok();
     Json(json!({
         "schema": "provost/me/v1",

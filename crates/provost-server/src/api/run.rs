@@ -34,7 +34,7 @@ pub(crate) async fn get(
 ) -> Result<Response, Problem> {
     let (etag, value) = app
         .read(move |shared| {
-            let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+            let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
             Ok((run.etag(), of_run(shared, &viewer, &run)))
         })
         .await?;
@@ -56,7 +56,7 @@ fn of_run(shared: &Shared, viewer: &Viewer, run: &SeenRun) -> Value {
     let now = now_ms();
     let waits = run.waits();
     let waits = waits.map(|one| wait::to_json(shared, viewer, run, &one, now));
-    let mut value = match shared.desk.reveals(&shared.engine, viewer, run) {
+    let mut value = match shared.desk.reveals(&shared.engine(), viewer, run) {
         Ok(()) => (shared.lent.run)(state),
         Err(_) => statuses(state),
     };
@@ -106,7 +106,7 @@ pub(crate) async fn plan(
     Parameters(asked): Parameters<PlanQuery>,
 ) -> Result<Json<Value>, Problem> {
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         let in_force = run.state().in_force.revision;
         let (document, record) = match asked.revision.filter(|number| *number != in_force) {
             Some(number) => {
@@ -151,14 +151,14 @@ pub(crate) async fn diff(
 ) -> Result<Json<Value>, Problem> {
     viewer.speaks()?;
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         for number in [from, to] {
             if run.revision(number).is_none() {
                 return Err(Problem::not_found("revision"));
             }
         }
         let failed = |why: String| Problem::new(ProblemKind::Failed, why);
-        (shared.lent.diff)(shared.engine.workspace(), &run, [from, to]).map_err(failed)
+        (shared.lent.diff)(&shared.workspace(), &run, [from, to]).map_err(failed)
     });
     Ok(Json(value.await?))
 }
@@ -170,7 +170,7 @@ pub(crate) async fn step(
     Path((run, step)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         let state = run.state();
         let known = state.steps.get(&step);
         let known = known.ok_or_else(|| Problem::not_found("step"))?;
@@ -179,7 +179,7 @@ pub(crate) async fn step(
         let steps = checked.plan().value.get("steps").and_then(Value::as_array);
         let named = |one: &&Value| one.get("id").and_then(Value::as_str) == Some(&*step);
         let items = known.items.iter();
-        let told = shared.desk.reveals(&shared.engine, &viewer, &run).is_ok();
+        let told = shared.desk.reveals(&shared.engine(), &viewer, &run).is_ok();
         Ok(json!({
             "schema": "provost/step/v1",
             "run": state.head.run,
@@ -225,7 +225,7 @@ pub(crate) async fn why(
 ) -> Result<Json<Value>, Problem> {
     let value = app.read(move |shared| {
         let run = revealed(shared, &viewer, &run)?;
-        Ok(run.why(&shared.engine)?.document(run.state()))
+        Ok(run.why(&shared.engine())?.document(run.state()))
     });
     Ok(Json(value.await?))
 }
@@ -280,7 +280,7 @@ pub(crate) async fn card(
     // Why before: who decides is shown what they decide on, and an agent decides nothing.
     viewer.speaks()?;
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         let found = run
             .card(&digest)
             .ok_or_else(|| Problem::not_found("card"))?;
@@ -305,7 +305,7 @@ fn of_card(
             .with("stands", json!(stands.to_string())));
     }
     let text = (shared.lent.card)(digest, &known.card);
-    let file = CardFile::new(shared.engine.inbox().store(), known.card.clone(), text);
+    let file = CardFile::new(shared.engine().inbox().store(), known.card.clone(), text);
     let failed = |error: serde_json::Error| Problem::new(ProblemKind::Failed, error.to_string());
     let mut value = serde_json::to_value(&file).map_err(failed)?;
     let of_card = |kind, of: Option<Digest>| kind == WaitKind::Approval && of == Some(*digest);
@@ -341,7 +341,7 @@ pub(super) fn revealed(
     viewer: &Viewer,
     run: &str,
 ) -> Result<Arc<SeenRun>, Problem> {
-    let run = shared.desk.run(&shared.engine, viewer, run)?;
-    shared.desk.reveals(&shared.engine, viewer, &run)?;
+    let run = shared.desk.run(&shared.engine(), viewer, run)?;
+    shared.desk.reveals(&shared.engine(), viewer, &run)?;
     Ok(run)
 }

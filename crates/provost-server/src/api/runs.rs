@@ -106,7 +106,9 @@ pub(crate) async fn list(
 ) -> Result<Json<Value>, Problem> {
     let (page, by, limit) = asked.page()?;
     let read = app.read(move |shared| {
-        let scope = shared.desk.scope(&shared.engine, &viewer, RunAction::See)?;
+        let scope = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::See)?;
         let scope = match by {
             Some(person) => scope.of(person),
             None => scope,
@@ -121,7 +123,7 @@ pub(crate) async fn list(
         let after = rows.last().map(|(n, _)| n.to_string()).filter(|_| more);
         let told = shared
             .desk
-            .scope(&shared.engine, &viewer, RunAction::Reveal)?;
+            .scope(&shared.engine(), &viewer, RunAction::Reveal)?;
         let runs = rows.iter();
         let runs = runs.map(|(_, row)| Ok(row_json(row, shared.desk.is_in(&told, &row.id)?)));
         Ok((runs.collect::<Result<Vec<Value>, Problem>>()?, after))
@@ -234,8 +236,11 @@ fn prepare(
     wanted: Wanted,
     key: Option<&str>,
 ) -> Result<Prepared, Problem> {
-    let policy = shared.engine.workspace().policy();
-    may::ask_of(policy, RunAction::Begin, &viewer.principal)?;
+    may::ask_of(
+        shared.workspace().policy(),
+        RunAction::Begin,
+        &viewer.principal,
+    )?;
     let new = new_run(shared, viewer, wanted)?;
     let principal = match &new.planner {
         // Why: what a client planned acts for an agent, whoever carries it.
@@ -251,14 +256,14 @@ fn prepare(
 }
 
 fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, Problem> {
-    let workspace = shared.engine.workspace();
+    let workspace = shared.workspace();
     let ask = wanted.ask.unwrap_or(workspace.ask());
     match (wanted.goal, wanted.plan) {
         (Some(goal), None) => {
             let routed = if wanted.planner_first {
-                planner_first(workspace, &goal, wanted.mode)
+                planner_first(&workspace, &goal, wanted.mode)
             } else {
-                route(workspace, &goal, wanted.mode)
+                route(&workspace, &goal, wanted.mode)
             };
             let no_planner =
                 |error: RouteError| Problem::new(ProblemKind::NoPlanner, error.to_string());
@@ -297,14 +302,14 @@ pub(super) fn judge(
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
     };
-    let workspace = shared.engine.workspace();
+    let workspace = shared.workspace();
     if viewer.principal.kind == PrincipalKind::Agent {
         let client = viewer.login_word().replace(' ', "-");
-        let judged = of_client(workspace, &client, text.clone());
+        let judged = of_client(&workspace, &client, text.clone());
         return (judged, PlannerChoice::Client { client, text });
     }
     let name = format!("plan of {}", viewer.principal.id);
-    let judged = of_file(workspace, Source::new(name.as_str(), text.as_str()));
+    let judged = of_file(&workspace, Source::new(name.as_str(), text.as_str()));
     let playbook = None;
     (
         judged,
@@ -338,8 +343,11 @@ pub(crate) async fn check(
     }
     let asked: Check = body.into()?;
     let checked = app.read(move |shared| {
-        let policy = shared.engine.workspace().policy();
-        may::ask_of(policy, RunAction::Begin, &viewer.principal)?;
+        may::ask_of(
+            shared.workspace().policy(),
+            RunAction::Begin,
+            &viewer.principal,
+        )?;
         let (judged, _) = judge(shared, &viewer, &asked.plan);
         Ok((shared.lent.findings)(&judged))
     });
@@ -373,7 +381,7 @@ fn same_before(shared: &Shared, run: &str, new: &NewRun) -> Result<Option<String
         Err(error) => return Err(error.into()),
         Ok(_) => {}
     }
-    let (_, events) = shared.engine.fold_through(store, run)?;
+    let (_, events) = shared.engine().fold_through(store, run)?;
     let same = events.first().is_some_and(|(first, _)| match first {
         Event::RunCreated(created) => {
             created.goal == new.goal

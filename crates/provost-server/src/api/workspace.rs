@@ -5,38 +5,60 @@ use axum::extract::{Path, State};
 use provost_engine::clock::now_ms;
 use provost_engine::store::{StopScope, Stopped};
 use provost_plan::plan::request::{RoleView, ToolSignature};
+use provost_plan::policy::RunAction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::input::JsonBody;
 use crate::app::App;
 use crate::door::{Login, Viewer};
+use crate::files;
+use crate::may;
 use crate::problem::{Problem, ProblemKind};
 use provost_engine::people::Credential;
 
 /// `GET /v1/workspace`.
-pub(crate) async fn get(State(app): State<App>, _: Viewer) -> Json<Value> {
-    let workspace = app.engine.workspace();
+pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
+    Json(described(&app, &viewer))
+}
+
+/// `POST /v1/workspace/reload`: reads the files anew.
+pub(crate) async fn reload(
+    State(app): State<App>,
+    viewer: Viewer,
+) -> Result<Json<Value>, Problem> {
+    may::ask_of(app.workspace().policy(), RunAction::Govern, &viewer.principal)?;
+    let by = &viewer.principal.id;
+    app.database.note(by, "had the files read anew")?;
+    files::read_anew(&app).await?;
+    Ok(Json(described(&app, &viewer)))
+}
+
+fn described(app: &App, viewer: &Viewer) -> Value {
+    let workspace = app.workspace();
     let required = workspace.required().least;
     let name = workspace
         .root()
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    Json(json!({
+    let governs = may::ask_of(workspace.policy(), RunAction::Govern, &viewer.principal);
+    json!({
         "schema": "provost/workspace/v1",
         "name": name,
         "description": workspace.description(),
-        "store": app.engine.inbox().store(),
+        "store": app.engine().inbox().store(),
         "solo": workspace.is_solo(),
         "signed": required == Credential::Signature,
         "require": required.word(),
+        "files": app.files.to_json(governs.is_ok()),
         "version": env!("CARGO_PKG_VERSION"),
-    }))
+    })
 }
 
 /// `GET /v1/tools`.
 pub(crate) async fn tools(State(app): State<App>, _: Viewer) -> Json<Value> {
-    let catalog = app.engine.workspace().catalog();
+    let workspace = app.workspace();
+    let catalog = workspace.catalog();
     let tools: Vec<_> = catalog.iter().map(|one| ToolSignature::of(one)).collect();
     let roles: Vec<_> = catalog.roles().map(|role| RoleView::of(role)).collect();
     Json(json!({ "schema": "provost/client-tools/v1", "tools": tools, "roles": roles }))
@@ -62,7 +84,7 @@ fn of_stop(stop: &Stopped) -> Value {
 /// What a stop binds. Of everything the name is `-`: an address has no empty part.
 fn scope(app: &App, scope: &str, name: String) -> Result<(StopScope, String), Problem> {
     let unbound = |detail: String| Problem::new(ProblemKind::BindsNothing, detail);
-    let workspace = app.engine.workspace();
+    let workspace = app.workspace();
     match scope {
         "all" if name == "-" => Ok((StopScope::All, String::new())),
         "principal" => Ok((StopScope::Principal, name)),
@@ -101,7 +123,7 @@ pub(crate) async fn stop(
         reason,
         at_ms: now_ms(),
     };
-    app.engine.store().stop(&stopped).await?;
+    app.engine().store().stop(&stopped).await?;
     Ok(Json(of_stop(&stopped)))
 }
 
@@ -114,7 +136,7 @@ pub(crate) async fn lift(
     viewer.speaks()?;
     let (scope, name) = scope(&app, &word, name)?;
     let by = &viewer.principal.id;
-    app.engine.store().unstop(scope, &name, by).await?;
+    app.engine().store().unstop(scope, &name, by).await?;
     Ok(Json(json!({ "schema": "provost/stops/v1", "stops": [] })))
 }
 
@@ -159,7 +181,8 @@ pub(crate) async fn end_sessions(
 
 /// `GET /v1/playbooks`.
 pub(crate) async fn playbooks(State(app): State<App>, _: Viewer) -> Json<Value> {
-    let playbooks = app.engine.workspace().playbooks().playbooks();
+    let workspace = app.workspace();
+    let playbooks = workspace.playbooks().playbooks();
     let playbooks: Vec<Value> = playbooks
         .map(|playbook| {
             let params = playbook.param_schemas();

@@ -17,6 +17,7 @@ use provost_plan::plan::request::{RoleView, ToolSignature};
 use provost_plan::policy::{Principal, RunAction};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 use crate::app::FindingsJson;
 use crate::door::Viewer;
@@ -165,7 +166,7 @@ impl RunMoment {
 
 /// What answers.
 pub struct Requests {
-    engine: Arc<Engine>,
+    engines: watch::Receiver<Arc<Engine>>,
     beginner: Beginner,
     findings: Arc<FindingsJson>,
     /// What policy said; none where it is not asked: who started the process has the files.
@@ -173,33 +174,41 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Requests to this engine; what is submitted goes to whoever drives.
+    /// Requests to the engine that stands then; what is submitted goes to whoever drives.
     pub fn new(
-        engine: Arc<Engine>,
+        engines: watch::Receiver<Arc<Engine>>,
         beginner: Beginner,
         findings: Arc<FindingsJson>,
         verdicts: Option<Arc<Verdicts>>,
     ) -> Self {
         Self {
-            engine,
+            engines,
             beginner,
             findings,
             verdicts,
         }
     }
 
+    fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engines.borrow())
+    }
+
     /// Whether the caller may begin runs, and have plans checked for them.
     fn begins(&self, caller: &Caller) -> Result<(), RequestRefusal> {
         if self.verdicts.is_some() {
-            let policy = self.engine.workspace().policy();
-            may::ask_of(policy, RunAction::Begin, &caller.principal)?;
+            may::ask_of(
+                self.engine().workspace().policy(),
+                RunAction::Begin,
+                &caller.principal,
+            )?;
         }
         Ok(())
     }
 
     /// The runs that the caller sees.
     fn scope(&self, caller: &Caller) -> Result<Scope, EngineError> {
-        let (policy, store) = (self.engine.workspace().policy(), self.engine.store());
+        let engine = self.engine();
+        let (policy, store) = (engine.workspace().policy(), engine.store());
         Ok(match &self.verdicts {
             Some(verdicts) => verdicts.scope(policy, store, RunAction::See, &caller.principal)?,
             None if caller.sees_all => Scope::All,
@@ -209,7 +218,8 @@ impl Requests {
 
     /// The operations that a plan may name.
     pub fn list_tools(&self, asked: &ListTools) -> Result<Value, RequestRefusal> {
-        let catalog = self.engine.workspace().catalog();
+        let engine = self.engine();
+        let catalog = engine.workspace().catalog();
         let all = catalog.iter().map(Arc::as_ref);
         let found: Vec<&Operation> = if asked.query.trim().is_empty() {
             all.collect()
@@ -270,7 +280,7 @@ impl Requests {
             },
             fallback: None,
             mode: None,
-            ask: self.engine.workspace().ask(),
+            ask: self.engine().workspace().ask(),
             again: asked.again,
         };
         let whom = OnBehalf {
@@ -282,8 +292,8 @@ impl Requests {
 
     /// The run that `prefix` begins, if it is for the caller to see.
     pub fn find(&self, prefix: &str, caller: &Caller) -> Result<String, RequestRefusal> {
-        let run = self.engine.find(prefix)?;
-        let requester = self.engine.store().requester_of(&run);
+        let run = self.engine().find(prefix)?;
+        let requester = self.engine().store().requester_of(&run);
         let requester = requester.map_err(EngineError::from)?;
         match self.scope(caller)?.has(requester.as_ref()) {
             true => Ok(run),
@@ -293,7 +303,7 @@ impl Requests {
 
     /// Where a run stands.
     pub fn moment(&self, run: &str) -> Result<RunMoment, RequestRefusal> {
-        let row = self.engine.store().run(run).map_err(EngineError::from)?;
+        let row = self.engine().store().run(run).map_err(EngineError::from)?;
         Ok(RunMoment {
             seq: row.head_seq,
             status: row.status,
@@ -302,7 +312,7 @@ impl Requests {
 
     /// How many of a run's steps are settled, of how many.
     pub fn progress(&self, run: &str) -> Result<(f64, f64), RequestRefusal> {
-        let record = self.engine.read(run)?;
+        let record = self.engine().read(run)?;
         let steps = &record.run.state().steps;
         let settled = steps.values().filter(|step| step.status.is_final()).count();
         let count = |n: usize| u32::try_from(n).map_or(f64::MAX, f64::from);
@@ -311,7 +321,7 @@ impl Requests {
 
     /// A run, as a planner may see it.
     pub fn run(&self, run: &str) -> Result<Value, RequestRefusal> {
-        let record = self.engine.read(run)?;
+        let record = self.engine().read(run)?;
         let state = record.run.state();
         let steps: Map<String, Value> = state
             .steps
@@ -352,7 +362,8 @@ impl Requests {
         } else {
             RunFilter::default()
         };
-        let store = self.engine.store();
+        let engine = self.engine();
+        let store = engine.store();
         let rows = match self.scope(caller)?.principals() {
             None => {
                 let limit = Some(asked.limit);
@@ -394,7 +405,7 @@ impl Requests {
                     .hint("send the plan as YAML or JSON text, or as an object"));
             }
         };
-        let judged = of_client(self.engine.workspace(), client, text);
+        let judged = of_client(self.engine().workspace(), client, text);
         let names_goal = judged.plan.as_ref().map(|plan| plan.plan().goal.is_some());
         if names_goal == Some(false) {
             return Err(RequestRefusal::new("the plan names no goal")

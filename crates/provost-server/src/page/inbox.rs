@@ -35,7 +35,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let frame = Frame::of(&viewer, "inbox");
     let page = app.read(move |shared| {
-        let count = shared.desk.inbox_counts(&shared.engine, &viewer)?;
+        let count = shared.desk.inbox_counts(&shared.engine(), &viewer)?;
         let of = |kind, limit| WaitPage {
             kind,
             limit,
@@ -43,9 +43,9 @@ pub(crate) async fn show(
         };
         // Why first: a write in doubt is the gravest of what waits.
         let grave = of(Some(WaitKind::Settlement), WAITS_MAX);
-        let mut found = shared.desk.inbox(&shared.engine, &viewer, grave)?;
+        let mut found = shared.desk.inbox(&shared.engine(), &viewer, grave)?;
         let others = of(None, WAITS_MAX);
-        let others = shared.desk.inbox(&shared.engine, &viewer, others)?;
+        let others = shared.desk.inbox(&shared.engine(), &viewer, others)?;
         let grave = |one: &PlacedWait| one.wait.kind == WaitKind::Settlement;
         found.extend(others.into_iter().filter(|one| !grave(one)));
         found.truncate(WAITS_MAX as usize);
@@ -53,7 +53,9 @@ pub(crate) async fn show(
         let waits = waits.map(|one| waits::of_row(&one.run, &one.goal, &one.wait));
         let waits = waits.collect();
         let count = count.all;
-        let scope = shared.desk.scope(&shared.engine, &viewer, RunAction::See)?;
+        let scope = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::See)?;
         let last = RunPage {
             principals: scope.principals(),
             limit: LAST,

@@ -39,7 +39,8 @@ struct PlaybookView {
 }
 
 fn page(shared: &Shared, viewer: &Viewer, goal: &str, problem: Option<&Problem>) -> NewPage {
-    let playbooks = shared.engine.workspace().playbooks().playbooks();
+    let workspace = shared.workspace();
+    let playbooks = workspace.playbooks().playbooks();
     let same = problem.filter(|problem| problem.kind == ProblemKind::SameGoal);
     let same = same.and_then(|problem| Some(problem.to_json().get("run")?.as_str()?.to_owned()));
     NewPage {
@@ -62,8 +63,8 @@ pub(crate) async fn show(
     State(app): State<App>,
     Person(viewer): Person,
 ) -> Result<Response, Problem> {
-    let policy = app.engine.workspace().policy();
-    let refused = may::ask_of(policy, RunAction::Begin, &viewer.principal);
+    let workspace = app.workspace();
+    let refused = may::ask_of(workspace.policy(), RunAction::Begin, &viewer.principal);
     html(&page(&app, &viewer, "", refused.err().as_ref()))
 }
 

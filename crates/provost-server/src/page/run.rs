@@ -110,7 +110,7 @@ pub(crate) fn found(
     viewer: &Viewer,
     id: &str,
 ) -> Result<Result<Arc<SeenRun>, Response>, Problem> {
-    let run = shared.desk.run(&shared.engine, viewer, id)?;
+    let run = shared.desk.run(&shared.engine(), viewer, id)?;
     let whole = &run.state().head.run;
     if whole == id {
         return Ok(Ok(run));
@@ -138,7 +138,8 @@ pub(crate) async fn show(
 
 fn page(shared: &Shared, viewer: &Viewer, run: &SeenRun, back: &Back) -> RunPage {
     let state = run.state();
-    let catalog = shared.engine.workspace().catalog();
+    let workspace = shared.workspace();
+    let catalog = workspace.catalog();
     let mut waits: Vec<WaitView> = Vec::new();
     for wait in run.waits() {
         let mut view = waits::of_run(state, &wait);
@@ -150,7 +151,7 @@ fn page(shared: &Shared, viewer: &Viewer, run: &SeenRun, back: &Back) -> RunPage
         waits.push(view);
     }
     waits.sort_by_key(|wait| !wait.grave);
-    let hidden = shared.desk.reveals(&shared.engine, viewer, run).err();
+    let hidden = shared.desk.reveals(&shared.engine(), viewer, run).err();
     let shown = hidden.is_none();
     let ended = state.ending.ended.as_ref().filter(|_| shown);
     let steps = state.plan().map(|plan| plan.checked().plan().steps.iter());

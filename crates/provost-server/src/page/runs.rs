@@ -58,7 +58,9 @@ pub(crate) async fn show(
     let frame = Frame::of(&viewer, "runs");
     let page = app.read(move |shared| {
         let status = RunStatus::of(&wanted.status);
-        let scope = shared.desk.scope(&shared.engine, &viewer, RunAction::See)?;
+        let scope = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::See)?;
         let page = RunPage {
             before: wanted.after,
             statuses: status

@@ -81,8 +81,9 @@ pub(crate) async fn show(
             .checked()
             .step(&step)
             .ok_or_else(|| Problem::not_found("step"))?;
-        let catalog = shared.engine.workspace().catalog();
-        let hidden = shared.desk.reveals(&shared.engine, &viewer, &run).err();
+        let workspace = shared.workspace();
+        let catalog = workspace.catalog();
+        let hidden = shared.desk.reveals(&shared.engine(), &viewer, &run).err();
         html(&page(&viewer, (&run, hidden), catalog, known))
     });
     answer.await

@@ -37,7 +37,7 @@ pub(crate) async fn tools(
     Person(viewer): Person,
 ) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
-        let workspace = shared.engine.workspace();
+        let workspace = shared.workspace();
         let tools = workspace.catalog().iter().map(|operation| ToolView {
             name: seen(&operation.name),
             effect: operation.effect.word(),
@@ -88,7 +88,7 @@ pub(crate) async fn people(
     Person(viewer): Person,
 ) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
-        let workspace = shared.engine.workspace();
+        let workspace = shared.workspace();
         let people = workspace.people();
         let rights = workspace.policy().rights();
         let persons = people.names().map(|name| {

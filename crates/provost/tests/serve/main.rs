@@ -14,6 +14,7 @@ mod oidc;
 mod planning;
 mod provider;
 mod python_client;
+mod reread;
 mod rights;
 mod roles;
 mod served;

@@ -41,8 +41,16 @@ fn who_may_not_see_a_run_finds_it_nowhere() {
     let card_of = format!("/v1/runs/{run}/cards/{card}");
     server.get(&chi, &card_of).is(404);
     let nothing: [&str; 0] = [];
-    for list in ["/v1/runs", "/v1/runs?by=ada", "/v1/runs?status=waiting_approval"] {
-        assert_eq!(ids(&server.get(&chi, list).is(200).json()), nothing, "{list}");
+    for list in [
+        "/v1/runs",
+        "/v1/runs?by=ada",
+        "/v1/runs?status=waiting_approval",
+    ] {
+        assert_eq!(
+            ids(&server.get(&chi, list).is(200).json()),
+            nothing,
+            "{list}"
+        );
     }
     assert_eq!(server.get(&chi, "/v1/inbox").json()["waits"], json!([]));
     assert_eq!(server.get(&chi, "/v1/inbox/count").json()["all"], 0);
@@ -57,12 +65,21 @@ fn who_may_not_see_a_run_finds_it_nowhere() {
     let to = format!("POST /v1/runs/{run}/statements");
     server.ask(&chi, &to, &say).is(404);
     // The controls: an approver and who asked find it, each what is theirs.
-    assert_eq!(ids(&server.get(&bo, "/v1/runs").json()), [own.as_str(), &run]);
+    assert_eq!(
+        ids(&server.get(&bo, "/v1/runs").json()),
+        [own.as_str(), &run]
+    );
     assert_eq!(ids(&server.get(&ada, "/v1/runs").json()), [run.as_str()]);
-    assert_eq!(ids(&server.get(&bo, "/v1/runs?by=ada").json()), [run.as_str()]);
+    assert_eq!(
+        ids(&server.get(&bo, "/v1/runs?by=ada").json()),
+        [run.as_str()]
+    );
     assert_eq!(ids(&server.get(&robot, "/v1/runs").json()), [own.as_str()]);
     assert_eq!(server.get(&bo, "/v1/inbox/count").json()["all"], 1);
-    assert_eq!(server.get(&ada, "/v1/inbox").json()["waits"][0]["run"], run.as_str());
+    assert_eq!(
+        server.get(&ada, "/v1/inbox").json()["waits"][0]["run"],
+        run.as_str()
+    );
 }
 
 #[test]
@@ -74,7 +91,9 @@ fn who_is_not_shown_values_decides_and_sees_none() {
     let run = server.begin(&ada, &note("a"));
     let card = server.card(&ada, &run);
     // Whoever decides is shown what they decide on.
-    server.get(&bo, &format!("/v1/runs/{run}/cards/{card}")).is(200);
+    server
+        .get(&bo, &format!("/v1/runs/{run}/cards/{card}"))
+        .is(200);
     let yes = json!({ "kind": "approve", "card": card });
     let to = format!("POST /v1/runs/{run}/statements");
     server.ask(&bo, &to, &yes).is(200);

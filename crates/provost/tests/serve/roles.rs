@@ -54,6 +54,8 @@ const fn people(got: &'static str) -> [&'static str; 8] {
 const SEEN: [&str; 8] = [NOBODY, UNLISTED, OK, OK, OK, GONE, OK, OK];
 /// What tools gave in it: for people.
 const VALUES: [&str; 8] = [NOBODY, UNLISTED, OK, OK, NOT, GONE, OK, OK];
+/// For the group `operators`.
+const GOVERN: [&str; 8] = [NOBODY, UNLISTED, NOT, NOT, NOT, NOT, OK, NOT];
 /// A page: nobody is sent to sign in.
 const PAGE: [&str; 8] = ["303", UNLISTED, OK, OK, NOT, NOT, OK, OK];
 
@@ -88,6 +90,7 @@ fn of_programs() -> Vec<Row> {
         Row("GET /v1/evidence/{evidence}?run={run}", Body::None, VALUES),
         Row("GET /v1/events", Body::None, listed(OK)),
         Row("GET /v1/workspace", Body::None, listed(OK)),
+        Row("POST /v1/workspace/reload", Body::None, GOVERN),
         Row("GET /v1/tools", Body::None, listed(OK)),
         Row("GET /v1/playbooks", Body::None, listed(OK)),
         Row("GET /v1/tokens", Body::None, listed(OK)),
