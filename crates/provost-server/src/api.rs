@@ -8,6 +8,7 @@ mod evidence;
 pub(crate) mod health;
 mod inbox;
 pub(crate) mod input;
+pub(crate) mod logins;
 mod me;
 mod run;
 pub(crate) mod runs;
@@ -17,7 +18,7 @@ mod workspace;
 
 use axum::http::header;
 use axum::response::IntoResponse;
-use axum::routing::{get, put};
+use axum::routing::put;
 
 use crate::feed;
 use crate::routes::{Route, deletes, posts, reads, signed_in};
@@ -62,9 +63,9 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/v1/stops", workspace::stops),
         signed_in("PUT", "/v1/stops/{scope}/{name}", put(workspace::stop)),
         deletes("/v1/stops/{scope}/{name}", workspace::lift),
-        signed_in("GET", "/v1/sessions", get(workspace::sessions)),
-        deletes("/v1/sessions", workspace::end_sessions),
-        reads("/v1/tokens", workspace::tokens),
-        deletes("/v1/tokens/{name}", workspace::end_token),
+        reads("/v1/sessions", logins::sessions),
+        deletes("/v1/sessions", logins::end_sessions),
+        reads("/v1/tokens", logins::tokens),
+        deletes("/v1/tokens/{name}", logins::end_token),
     ]
 }

@@ -18,6 +18,7 @@ use tokio::sync::watch;
 use tokio::time::MissedTickBehavior;
 
 use crate::app::{App, Shared};
+use crate::door::Viewer;
 use crate::limits::FILES_LOOK;
 use crate::problem::{Problem, ProblemKind};
 use crate::serve::ServeError;
@@ -34,13 +35,20 @@ pub(crate) struct Files {
 
 /// How the files stand.
 #[derive(Clone, Debug, Default)]
-struct FilesState {
+pub(crate) struct FilesState {
     /// When those that are in force were read.
-    read_ms: i64,
+    pub(crate) read_ms: i64,
     /// Why others are not in force that were found later.
     refused: Option<RefusedFiles>,
     /// The tables that differ from those that the process started under.
-    at_start: Vec<&'static str>,
+    pub(crate) at_start: Vec<&'static str>,
+}
+
+impl FilesState {
+    /// Why others are not in force, if some are not.
+    pub(crate) fn why_refused(&self) -> Option<&str> {
+        Some(&self.refused.as_ref()?.why.detail)
+    }
 }
 
 /// Files that cannot be used.
@@ -76,9 +84,15 @@ impl Files {
         change(&mut state);
     }
 
+    /// How they stand.
+    pub(crate) fn stand(&self) -> FilesState {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.clone()
+    }
+
     /// How they stand, as data; what is wrong with them for who may know what stands in them.
     pub(crate) fn to_json(&self, governs: bool) -> Value {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.stand();
         let refused = state.refused.as_ref().map(|refused| {
             let why = governs.then(|| refused.why.to_json());
             let findings = why.as_ref().and_then(|why| why.get("findings"));
@@ -105,6 +119,16 @@ impl Files {
         });
         known
     }
+}
+
+/// [`read_anew`], for who says so.
+///
+/// # Errors
+/// As [`read_anew`].
+pub(crate) async fn read_anew_by(app: &App, viewer: &Viewer) -> Result<(), Problem> {
+    let by = &viewer.principal.id;
+    app.database.note(by, "had the files read anew")?;
+    read_anew(app).await
 }
 
 /// Reads the files anew and puts them in force: for what begins from now on, and for each run that

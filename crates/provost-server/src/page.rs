@@ -53,6 +53,7 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/runs/{run}/why", trace::why),
         reads("/tools", workspace::tools),
         reads("/people", workspace::people),
+        posts("/people", workspace::govern),
         reads("/me", workspace::me),
     ]
 }

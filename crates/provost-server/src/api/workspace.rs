@@ -5,15 +5,14 @@ use axum::extract::{Path, State};
 use provost_engine::clock::now_ms;
 use provost_engine::store::{StopScope, Stopped};
 use provost_plan::plan::request::{RoleView, ToolSignature};
-use provost_plan::policy::RunAction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::input::JsonBody;
+use super::logins;
 use crate::app::App;
-use crate::door::{Login, Viewer};
+use crate::door::Viewer;
 use crate::files;
-use crate::may;
 use crate::problem::{Problem, ProblemKind};
 use provost_engine::people::Credential;
 
@@ -23,14 +22,9 @@ pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
 }
 
 /// `POST /v1/workspace/reload`: reads the files anew.
-pub(crate) async fn reload(
-    State(app): State<App>,
-    viewer: Viewer,
-) -> Result<Json<Value>, Problem> {
-    may::ask_of(app.workspace().policy(), RunAction::Govern, &viewer.principal)?;
-    let by = &viewer.principal.id;
-    app.database.note(by, "had the files read anew")?;
-    files::read_anew(&app).await?;
+pub(crate) async fn reload(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
+    logins::governs(&app, &viewer)?;
+    files::read_anew_by(&app, &viewer).await?;
     Ok(Json(described(&app, &viewer)))
 }
 
@@ -41,7 +35,7 @@ fn described(app: &App, viewer: &Viewer) -> Value {
         .root()
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let governs = may::ask_of(workspace.policy(), RunAction::Govern, &viewer.principal);
+    let governs = logins::governs(app, viewer);
     json!({
         "schema": "provost/workspace/v1",
         "name": name,
@@ -140,45 +134,6 @@ pub(crate) async fn lift(
     Ok(Json(json!({ "schema": "provost/stops/v1", "stops": [] })))
 }
 
-/// `GET /v1/sessions`: one's own.
-pub(crate) async fn sessions(
-    State(app): State<App>,
-    viewer: Viewer,
-) -> Result<Json<Value>, Problem> {
-    let all = app.database.sessions(Some(&viewer.principal.id))?;
-    let this = match &viewer.login {
-        Login::Session { digest, .. } => digest.as_str(),
-        Login::Token { .. } => "",
-    };
-    let shown = all.iter().map(|one| {
-        json!({
-            "login": one.login,
-            "began_ms": one.began_ms,
-            "ends_ms": one.ends_ms,
-            "seen_ms": one.seen_ms,
-            "this": one.digest == this,
-        })
-    });
-    let shown: Vec<Value> = shown.collect();
-    Ok(Json(
-        json!({ "schema": "provost/sessions/v1", "sessions": shown }),
-    ))
-}
-
-/// `DELETE /v1/sessions`: ends all of one's own.
-pub(crate) async fn end_sessions(
-    State(app): State<App>,
-    viewer: Viewer,
-) -> Result<Json<Value>, Problem> {
-    viewer.speaks()?;
-    let ended = app.database.end(Some(&viewer.principal.id), None)?;
-    app.database
-        .note(&viewer.principal.id, "ended all sessions")?;
-    Ok(Json(
-        json!({ "schema": "provost/sessions/v1", "ended": ended }),
-    ))
-}
-
 /// `GET /v1/playbooks`.
 pub(crate) async fn playbooks(State(app): State<App>, _: Viewer) -> Json<Value> {
     let workspace = app.workspace();
@@ -197,41 +152,4 @@ pub(crate) async fn playbooks(State(app): State<App>, _: Viewer) -> Json<Value> 
         })
         .collect();
     Json(json!({ "schema": "provost/playbooks/v1", "playbooks": playbooks }))
-}
-
-/// `GET /v1/tokens`: one's own.
-pub(crate) async fn tokens(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
-    let all = app.database.tokens(Some(&viewer.principal.id))?;
-    let this = match &viewer.login {
-        Login::Session { .. } => "",
-        Login::Token { name, .. } => name.as_str(),
-    };
-    let shown = all.iter().map(|one| {
-        json!({
-            "name": one.name,
-            "agent": one.is_agent,
-            "made_ms": one.made_ms,
-            "ends_ms": one.ends_ms,
-            "this": one.name == this,
-        })
-    });
-    let shown: Vec<Value> = shown.collect();
-    Ok(Json(
-        json!({ "schema": "provost/tokens/v1", "tokens": shown }),
-    ))
-}
-
-/// `DELETE /v1/tokens/{name}`: ends one of one's own.
-pub(crate) async fn end_token(
-    State(app): State<App>,
-    viewer: Viewer,
-    Path(name): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    viewer.speaks()?;
-    if !app.database.revoke(&name, Some(&viewer.principal.id))? {
-        return Err(Problem::not_found("token"));
-    }
-    app.database
-        .note(&viewer.principal.id, &format!("ended the token {name}"))?;
-    Ok(Json(json!({ "schema": "provost/tokens/v1", "ended": 1 })))
 }

@@ -10,6 +10,7 @@ mod amended;
 mod doors;
 mod figures;
 mod kill;
+mod logins;
 mod oidc;
 mod planning;
 mod provider;

@@ -94,6 +94,7 @@ fn of_programs() -> Vec<Row> {
         Row("GET /v1/tools", Body::None, listed(OK)),
         Row("GET /v1/playbooks", Body::None, listed(OK)),
         Row("GET /v1/tokens", Body::None, listed(OK)),
+        Row("GET /v1/tokens?all=true", Body::None, GOVERN),
         Row("DELETE /v1/tokens/{name}", Body::None, people(GONE)),
         Row("GET /v1/stops", Body::None, listed(OK)),
         Row(
@@ -103,6 +104,9 @@ fn of_programs() -> Vec<Row> {
         ),
         Row("DELETE /v1/stops/{scope}/{name}", Body::None, people(OK)),
         Row("GET /v1/sessions", Body::None, listed(OK)),
+        Row("GET /v1/sessions?all=true", Body::None, GOVERN),
+        Row("GET /v1/sessions?person=ada", Body::None, GOVERN),
+        Row("DELETE /v1/sessions?all=true", Body::None, GOVERN),
         Row("DELETE /v1/sessions", Body::None, people(OK)),
         Row("POST /mcp", Body::Json(hello()), listed(OK)),
     ]
@@ -149,6 +153,11 @@ fn of_browsers() -> Vec<Row> {
         Row("GET /tools", Body::None, PAGE),
         Row("GET /people", Body::None, PAGE),
         Row("GET /me", Body::None, PAGE),
+        Row(
+            "POST /people",
+            Body::Form("person=mallory"),
+            ["303", UNLISTED, NOT, NOT, NOT, NOT, "303", NOT],
+        ),
         // The machine's word on who may: an amendment of nothing is nobody's, a yes an approver's.
         Row(
             "POST /runs/{run}/amend",
