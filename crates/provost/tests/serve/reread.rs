@@ -91,7 +91,7 @@ fn files_that_cannot_be_used_leave_the_old_in_force() {
     // Those of before count, and what is wrong is told to who may have it read again.
     let told = files(&server, &chi);
     assert_eq!(
-        told["refused"]["findings"][0]["file"], "policies/entities.json",
+        told["refused"]["findings"][0]["place"]["file"], "policies/entities.json",
         "{told}"
     );
     assert_eq!(files(&server, &ada)["refused"]["findings"], Value::Null);

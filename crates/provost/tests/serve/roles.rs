@@ -121,6 +121,9 @@ fn hello() -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params })
 }
 
+/// A yes by a form: of a run of its own, whose card it closes.
+const BY_FORM: &str = "POST /runs/{run}/statements";
+
 /// Pages and doors.
 fn of_browsers() -> Vec<Row> {
     let see_other = ["303", UNLISTED, "303", "303", NOT, NOT, "303", "303"];
@@ -133,7 +136,7 @@ fn of_browsers() -> Vec<Row> {
             ["403 link-spent"; 8],
         ),
         Row("GET /login/oidc", Body::None, [GONE; 8]),
-        Row("GET /login/oidc/back", Body::None, [GONE; 8]),
+        Row("GET /login/oidc/back", Body::None, ["422 unfit"; 8]),
         Row("GET /", Body::None, PAGE),
         Row("GET /runs", Body::None, PAGE),
         Row(
@@ -158,16 +161,16 @@ fn of_browsers() -> Vec<Row> {
             Body::Form("person=mallory"),
             ["303", UNLISTED, NOT, NOT, NOT, NOT, "303", NOT],
         ),
-        // The machine's word on who may: an amendment of nothing is nobody's, a yes an approver's.
+        // What changes nothing that stands is refused to all alike; who may amend is told elsewhere.
         Row(
             "POST /runs/{run}/amend",
-            Body::Form("revision=1&reason=x"),
-            ["303", UNLISTED, "422", "422", NOT, NOT, "422", "422"],
+            Body::Form("revision=9&reason=x"),
+            ["303", UNLISTED, "409", "409", NOT, NOT, "409", "409"],
         ),
         Row(
-            "POST /runs/{run}/statements",
-            Body::Form("kind=pause&reason=x"),
-            see_other,
+            BY_FORM,
+            Body::Form("kind=approve&card={digest}"),
+            ["303", UNLISTED, NOT, NOT, NOT, NOT, NOT, "303"],
         ),
         Row("POST /logout", Body::None, see_other_of_all()),
     ]
@@ -333,21 +336,23 @@ fn every_route_lets_in_whom_it_should() {
     let server = Served::of(&place);
     let (ada, bo, robot) = (&tokens[3], &tokens[7], &tokens[4]);
     let of_ada = Waiting::begun(&server, ada, bo, "ada");
+    let of_form = Waiting::begun(&server, ada, bo, "form");
     let of_robot = Waiting::begun(&server, robot, ada, "robot");
     let mut wrong = Vec::new();
-    // Why so: yes closes the card that pages show, and a pause stops the run that it is of.
-    let rows = of_programs().into_iter().chain(of_statements());
-    for Row(route, body, expected) in rows.chain(of_browsers()) {
+    // Why last: a yes closes the card that pages show.
+    let rows = of_programs().into_iter().chain(of_browsers());
+    for Row(route, body, expected) in rows.chain(of_statements()) {
         for ((token, who), expected) in tokens.iter().zip(WHO).zip(expected) {
             let run = match who {
                 "agent" => &of_robot,
+                _ if route == BY_FORM => &of_form,
                 _ => &of_ada,
             };
             let line = run.fill(route);
             let (text, form) = match &body {
                 Body::None => (String::new(), false),
                 Body::Json(value) => (run.fill(&value.to_string()), false),
-                Body::Form(text) => ((*text).to_owned(), true),
+                Body::Form(text) => (run.fill(text), true),
             };
             let got = got(&server, token, &line, &text, form);
             if got != expected {
