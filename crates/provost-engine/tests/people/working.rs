@@ -132,7 +132,7 @@ fn many_runs_are_driven_at_once_and_no_more_than_that() {
 #[test]
 fn two_processes_that_work_drive_each_run_once() {
     let place = Place::new("nothing").without_repeats();
-    let (one, other) = (place.engine(), place.engine());
+    let (one, other) = (Arc::new(place.engine()), Arc::new(place.engine()));
     let many = count(20);
     runtime().block_on(async {
         let runs = posted(&one, many).await;
