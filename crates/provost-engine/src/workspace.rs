@@ -238,9 +238,9 @@ impl Workspace {
         let mut sources = vec![config.source];
         sources.extend(policies.sources().cloned());
         sources.extend(playbooks.iter().map(|playbook| playbook.source().clone()));
-        let servers = servers::pinned(&config.tools, listings);
         Ok(Self {
             user: rules.people.principal(user),
+            servers: servers::pinned(&config.tools, listings),
             root,
             description: config.description,
             tools: config.tools,
@@ -265,7 +265,6 @@ impl Workspace {
             sources,
             not_checked,
             warnings,
-            servers,
             playbooks_dir: dir.to_owned(),
             lock_text,
         })
@@ -504,8 +503,8 @@ impl Workspace {
         WorkspaceTexts::now(&self.root, &self.playbooks_dir)
     }
 
-    /// The tables of `provost.toml` that differ in another reading and count only for a process that
-    /// starts under it.
+    /// The tables of `provost.toml` that differ in another reading and count only for a process
+    /// that starts under it.
     #[must_use]
     pub fn differs_at_start(&self, other: &Self) -> Vec<&'static str> {
         let tables = [

@@ -21,7 +21,7 @@ use crate::door::oidc::provider::LoginProvider;
 use crate::door::rates::MinuteRate;
 use crate::drive::Beginner;
 use crate::feed::Feed;
-use crate::files::Files;
+use crate::files::ServedFiles;
 use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
 use crate::view::{Desk, SeenRun};
@@ -59,7 +59,7 @@ pub struct Lent {
 pub(crate) struct Shared {
     /// The value that stands, and those that hear of another.
     pub(crate) engines: watch::Sender<Arc<Engine>>,
-    pub(crate) files: Files,
+    pub(crate) files: ServedFiles,
     pub(crate) desk: Desk,
     pub(crate) door: Door,
     pub(crate) database: Database,

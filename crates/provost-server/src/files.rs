@@ -24,7 +24,7 @@ use crate::problem::{Problem, ProblemKind};
 use crate::serve::ServeError;
 
 /// What is known of the files.
-pub(crate) struct Files {
+pub(crate) struct ServedFiles {
     /// The files that the process started under: some tables count for no other.
     started: Workspace,
     /// Held by whoever reads.
@@ -59,7 +59,7 @@ struct RefusedFiles {
     why: Problem,
 }
 
-impl Files {
+impl ServedFiles {
     /// Those that a process starts under.
     pub(crate) fn of(workspace: &Workspace) -> Self {
         let state = FilesState {

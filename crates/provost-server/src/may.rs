@@ -31,14 +31,14 @@ struct Kept {
 
 /// The runs of whom somebody may do something to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum RequesterScope {
     /// Everybody's, whoever asks for one next.
     All,
     /// Those of these and of nobody else.
     Only(Vec<Principal>),
 }
 
-impl Scope {
+impl RequesterScope {
     /// The same, as the journal is asked.
     pub(crate) fn principals(self) -> Option<Vec<Principal>> {
         match self {
@@ -134,7 +134,7 @@ impl Verdicts {
         store: &Store,
         action: RunAction,
         by: &Principal,
-    ) -> Result<Scope, StoreError> {
+    ) -> Result<RequesterScope, StoreError> {
         let both = |name: &str| {
             let person = policy.people().principal(name);
             [person.agent(), person]
@@ -144,10 +144,10 @@ impl Verdicts {
         let named = in_journal.iter().map(String::as_str);
         let mut anybody = [""].into_iter().chain(policy.people().names()).chain(named);
         if anybody.all(|name| both(name).iter().all(may)) {
-            return Ok(Scope::All);
+            return Ok(RequesterScope::All);
         }
         let of_runs = in_journal.iter().flat_map(|name| both(name));
-        Ok(Scope::Only(of_runs.filter(may).collect()))
+        Ok(RequesterScope::Only(of_runs.filter(may).collect()))
     }
 }
 

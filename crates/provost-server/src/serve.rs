@@ -37,7 +37,7 @@ use crate::door::token::{GivenLogin, GivenToken};
 use crate::door::{Door, after};
 use crate::drive::{self, ClientRuns, RunBeginning};
 use crate::feed::{self, Feed};
-use crate::files::{self, Files};
+use crate::files::{self, ServedFiles};
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
     RUNS_PER_MINUTE_MAX, SILENT_MAX, STATEMENTS_PER_MINUTE_MAX,
@@ -226,7 +226,7 @@ impl Server {
             mcp,
             feed: Feed::default(),
             halt,
-            files: Files::of(workspace),
+            files: ServedFiles::of(workspace),
             engines,
         };
         Ok(Self {

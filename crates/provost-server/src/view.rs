@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use crate::door::Viewer;
 use crate::limits::{READERS, SEEN_RUNS_MAX};
-use crate::may::{self, Scope, Verdicts};
+use crate::may::{self, RequesterScope, Verdicts};
 use crate::problem::{Problem, ProblemKind};
 
 /// A run as its journal stood when it was read.
@@ -255,7 +255,7 @@ impl Desk {
         engine: &Engine,
         viewer: &Viewer,
         action: RunAction,
-    ) -> Result<Scope, Problem> {
+    ) -> Result<RequesterScope, Problem> {
         let (policy, store) = (engine.workspace().policy(), self.store()?);
         let scope = self
             .verdicts
@@ -267,8 +267,8 @@ impl Desk {
     ///
     /// # Errors
     /// [`Problem`] if the journal cannot be read.
-    pub(crate) fn is_in(&self, scope: &Scope, run: &str) -> Result<bool, Problem> {
-        if *scope == Scope::All {
+    pub(crate) fn is_in(&self, scope: &RequesterScope, run: &str) -> Result<bool, Problem> {
+        if *scope == RequesterScope::All {
             return Ok(true);
         }
         Ok(scope.has(self.store()?.requester_of(run)?.as_ref()))

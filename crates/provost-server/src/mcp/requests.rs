@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use crate::app::FindingsJson;
 use crate::door::Viewer;
 use crate::drive::Beginner;
-use crate::may::{self, Scope, Verdicts};
+use crate::may::{self, RequesterScope, Verdicts};
 use crate::problem::Problem;
 
 /// Arguments of `list_tools`.
@@ -206,13 +206,13 @@ impl Requests {
     }
 
     /// The runs that the caller sees.
-    fn scope(&self, caller: &Caller) -> Result<Scope, EngineError> {
+    fn scope(&self, caller: &Caller) -> Result<RequesterScope, EngineError> {
         let engine = self.engine();
         let (policy, store) = (engine.workspace().policy(), engine.store());
         Ok(match &self.verdicts {
             Some(verdicts) => verdicts.scope(policy, store, RunAction::See, &caller.principal)?,
-            None if caller.sees_all => Scope::All,
-            None => Scope::Only(vec![caller.principal.clone()]),
+            None if caller.sees_all => RequesterScope::All,
+            None => RequesterScope::Only(vec![caller.principal.clone()]),
         })
     }
 
