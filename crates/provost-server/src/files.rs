@@ -175,7 +175,7 @@ pub(crate) async fn read_anew(app: &App) -> Result<(), Problem> {
         };
     });
     app.files.news.send_replace(Some(told));
-    app.read(|shared| sign_out_who_left(shared)).await
+    app.read(sign_out_who_left).await
 }
 
 /// The engine under the files as they are now.

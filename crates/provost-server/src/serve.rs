@@ -173,7 +173,7 @@ impl Server {
     /// # Errors
     /// [`ServeError`] says why it cannot be served so.
     pub fn open(
-        engine: Arc<Engine>,
+        engine: &Arc<Engine>,
         options: ServeOptions,
         lent: Lent,
         halt: watch::Receiver<bool>,
@@ -181,9 +181,9 @@ impl Server {
         let workspace = engine.workspace();
         let login = workspace.server().login.clone();
         if let Offer::Workspace = &options.offer {
-            refuse_unfit(&engine, &options)?;
+            refuse_unfit(engine, &options)?;
         }
-        let voucher = voucher(&engine, &options)?;
+        let voucher = voucher(engine, &options)?;
         let settings = workspace.server().tls.as_ref();
         let settings = settings.filter(|_| matches!(options.offer, Offer::Workspace));
         let tls = settings.map(|settings| tls::acceptor(workspace.root(), settings));
@@ -195,7 +195,7 @@ impl Server {
         };
         let address = listener.local_addr().map_err(failed)?;
         let database = Database::open(&workspace.store_dir())?;
-        let (url, door) = door(&engine, address, &options)?;
+        let (url, door) = door(engine, address, &options)?;
         if let Offer::Workspace = &options.offer {
             database.set_meta(ADDRESS_KEY, &url)?;
             if workspace.is_solo() {
@@ -210,7 +210,7 @@ impl Server {
         let verdicts = Arc::<Verdicts>::default();
         let asked = matches!(options.offer, Offer::Workspace).then(|| Arc::clone(&verdicts));
         let lends = (&lent.findings, asked);
-        let engines = watch::Sender::new(Arc::clone(&engine));
+        let engines = watch::Sender::new(Arc::clone(engine));
         let mcp = mcp::behind_the_door(engines.subscribe(), &beginner, lends, halt.clone())?;
         let shared = Shared {
             desk: Desk::open(&workspace.store_dir(), verdicts)?,

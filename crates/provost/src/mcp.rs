@@ -124,7 +124,7 @@ async fn served(
                 url: None,
                 working: WorkOptions::default(),
             };
-            let server = Server::open(Arc::clone(engine), options, lent, interrupted)?;
+            let server = Server::open(engine, options, lent, interrupted)?;
             output::data(&format!("listening on {}/mcp\n", server.url()));
             server.run(&listener).await
         }

@@ -73,7 +73,7 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let served = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
         let lent = lent(place, engine.workspace().root());
-        let server = Server::open(Arc::clone(&engine), options, lent, halt.clone())?;
+        let server = Server::open(&engine, options, lent, halt.clone())?;
         announce(&server, &engine)?;
         let put = |told: &WorkEvent<'_>| log.put(told);
         let worked = supervised(server.run(&put), halt).await;
