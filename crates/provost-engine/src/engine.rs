@@ -16,7 +16,7 @@ use provost_run::machine::{Rules, Run};
 use provost_run::state::State;
 use provost_tools::{OpenError, Rehearsal, ToolConfig, Toolbox, Trouble};
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::audit::{Audit, AuditError, AuditSettings};
 use crate::clock::now_ms;
@@ -30,6 +30,7 @@ use crate::store::{Backend, Driving, FindError, Store, StoreError};
 use crate::workspace::{PlannerError, Workspace};
 use provost_run::statement::Credential;
 
+mod renew;
 mod schedules;
 mod take_up;
 mod tools;
@@ -38,15 +39,19 @@ pub use schedules::{ScheduleResult, Scheduled};
 pub use take_up::FoldedRun;
 pub(crate) use tools::EngineTools;
 
-/// A workspace with its journal and its tools.
+/// A workspace with its journal and its tools: one reading of its files, which never changes.
 pub struct Engine {
     workspace: Arc<Workspace>,
     store: Arc<Store>,
     tools: Arc<EngineTools>,
-    audit: Option<Audit>,
+    audit: Option<Arc<Audit>>,
     inbox: Arc<Inbox>,
     commands: Option<Arc<CommandOf>>,
-    nudged: Notify,
+    nudged: Arc<Notify>,
+    /// How often the files were read anew before.
+    generation: u64,
+    /// Turns true when the files were read anew, and another value stands for them.
+    superseded: watch::Sender<bool>,
 }
 
 /// What a run is to be.
@@ -212,6 +217,7 @@ impl Engine {
         if let Some(audit) = &audit {
             audit.hold(&engine.store, &engine.inbox)?;
         }
+        let audit = audit.map(Arc::new);
         Ok(Self { audit, ..engine })
     }
 
@@ -264,7 +270,9 @@ impl Engine {
             audit: None,
             inbox: Arc::new(inbox),
             commands: None,
-            nudged: Notify::new(),
+            nudged: Arc::default(),
+            generation: 0,
+            superseded: watch::Sender::new(false),
         })
     }
 
@@ -312,7 +320,7 @@ impl Engine {
 
     /// The workspace.
     #[must_use]
-    pub fn workspace(&self) -> &Workspace {
+    pub fn workspace(&self) -> &Arc<Workspace> {
         &self.workspace
     }
 
@@ -499,6 +507,7 @@ impl Engine {
             tools: Arc::clone(&self.tools),
             inbox: Arc::clone(&self.inbox),
             workspace: Arc::clone(&self.workspace),
+            superseded: self.superseded.subscribe(),
         };
         Session::new(run, planner, driving, resources)
     }

@@ -189,7 +189,7 @@ pub fn waits_page(store: &Store, page: &WaitPage) -> Result<Vec<PlacedWait>, Eng
     if store.runs_without_waits()?.is_empty() {
         return Ok(store.waits_page(page)?);
     }
-    let mut found = all_placed(store, page.principal.as_ref())?;
+    let mut found = all_placed(store, page.principals.as_deref())?;
     found.retain(|one| {
         let later = page
             .after
@@ -206,14 +206,11 @@ pub fn waits_page(store: &Store, page: &WaitPage) -> Result<Vec<PlacedWait>, Eng
 ///
 /// # Errors
 /// [`EngineError::Store`] if the journal cannot be read.
-pub fn wait_counts(
-    store: &Store,
-    principal: Option<&Principal>,
-) -> Result<WaitCounts, EngineError> {
+pub fn wait_counts(store: &Store, only: Option<&[Principal]>) -> Result<WaitCounts, EngineError> {
     if store.runs_without_waits()?.is_empty() {
-        return Ok(store.wait_counts(principal)?);
+        return Ok(store.wait_counts(only)?);
     }
-    let found = all_placed(store, principal)?;
+    let found = all_placed(store, only)?;
     let runs: BTreeSet<i64> = found.iter().map(|one| one.place.0).collect();
     let doubts = found
         .iter()
@@ -226,14 +223,11 @@ pub fn wait_counts(
     })
 }
 
-fn all_placed(
-    store: &Store,
-    principal: Option<&Principal>,
-) -> Result<Vec<PlacedWait>, EngineError> {
+fn all_placed(store: &Store, only: Option<&[Principal]>) -> Result<Vec<PlacedWait>, EngineError> {
     let mut waits = waits(store)?;
     let page = RunPage {
         statuses: RunFilter::unfinished().statuses,
-        principal: principal.cloned(),
+        principals: only.map(<[Principal]>::to_vec),
         limit: u32::MAX,
         ..RunPage::default()
     };

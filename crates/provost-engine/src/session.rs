@@ -70,6 +70,8 @@ pub struct Session {
     turn_time: Duration,
     /// How far what the run has recorded is ahead of this machine's clock, in milliseconds.
     ahead: i64,
+    /// Turns true when the files of the workspace were read anew.
+    superseded: watch::Receiver<bool>,
     _driving: Driving,
 }
 
@@ -79,6 +81,7 @@ pub(crate) struct SessionResources {
     pub(crate) tools: Arc<EngineTools>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) workspace: Arc<Workspace>,
+    pub(crate) superseded: watch::Receiver<bool>,
 }
 
 /// Why the driving loop returned.
@@ -97,6 +100,9 @@ pub enum DriveEnd {
     Until(i64),
     /// The caller asked for a halt; nothing is in flight.
     Halted,
+    /// The files of the workspace were read anew; nothing is in flight, and the run goes on when it
+    /// is taken up under them.
+    Superseded,
 }
 
 /// Somebody who watches a run: a screen, a stream of journal lines.
@@ -144,12 +150,14 @@ impl Session {
             tools,
             inbox,
             workspace,
+            superseded,
         } = resources;
         let calls = FuturesUnordered::new();
         let planner = (run.state().route.planner.clone(), planner);
         let ahead = (run.state().spend.last_at - now_ms()).max(0);
         Self {
             ahead,
+            superseded,
             _driving: driving,
             run: Box::new(run),
             checkpoint: Checkpoint::default(),
@@ -368,20 +376,20 @@ impl Session {
     ) -> Result<DriveEnd, DriveError> {
         let mut ticks = tokio::time::interval(TICK);
         loop {
-            let halted = *halt.borrow();
-            self.go_on(halted, watcher).await?;
+            let told = self.told_to_end(halt);
+            self.go_on(told.is_some(), watcher).await?;
             if let Some(ended) = &self.state().ending.ended {
                 return Ok(DriveEnd::Ended(Box::new(ended.clone())));
             }
             self.ask_planner();
             // Why not waited for: what it replies would be recorded and lead to nothing; whoever
             // takes the run up asks again.
-            if *halt.borrow() {
+            if told.is_some() {
                 self.thinking = None;
             }
             if self.calls.is_empty() && self.thinking.is_none() {
-                if *halt.borrow() {
-                    return Ok(DriveEnd::Halted);
+                if let Some(end) = told {
+                    return Ok(end);
                 }
                 let status = self.state().status();
                 match status {
@@ -419,6 +427,7 @@ impl Session {
                     self.give(Input::Tick, watcher).await?;
                 }
                 _ = halt.changed() => {}
+                Ok(()) = self.superseded.changed() => {}
                 _ = ticks.tick() => {
                     watcher.tick(self.run.state());
                     self.look_for_words().await?;
@@ -427,11 +436,19 @@ impl Session {
         }
     }
 
+    /// Why the run is let go of as soon as nothing is in flight, if it is.
+    fn told_to_end(&self, halt: &watch::Receiver<bool>) -> Option<DriveEnd> {
+        let halted = halt.borrow().then_some(DriveEnd::Halted);
+        let superseded = self.superseded.borrow().then_some(DriveEnd::Superseded);
+        halted.or(superseded)
+    }
+
     /// Hears what people posted, and then lets a run go on that was taken up; what they posted
     /// meanwhile is heard first.
     async fn go_on(&mut self, halted: bool, watcher: &mut dyn Watcher) -> Result<(), DriveError> {
         loop {
-            if self.posted_due {
+            // Why not under files of before: who said it may have left since.
+            if self.posted_due && !*self.superseded.borrow() {
                 self.hear_posted(watcher).await?;
             }
             if halted {

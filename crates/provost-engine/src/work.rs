@@ -6,6 +6,7 @@
 //! or for a distant moment costs this process nothing: its row says when it is due.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt as _;
@@ -86,6 +87,8 @@ pub enum WorkEvent<'a> {
     Notified(&'a Delivered),
     /// A schedule was due.
     Scheduled(&'a Scheduled),
+    /// The files of the workspace were read anew, or are such that they cannot be.
+    Workspace(&'a str),
 }
 
 /// Somebody who is told.
@@ -111,7 +114,7 @@ struct RetryDelay {
 }
 
 struct Worker<'e> {
-    engine: &'e Engine,
+    engines: watch::Receiver<Arc<Engine>>,
     working: WorkOptions,
     halt: watch::Receiver<bool>,
     listener: &'e Listener<'e>,
@@ -133,46 +136,37 @@ struct Worker<'e> {
 /// # Errors
 /// [`StoreError`] if the journal fails; every run can be taken up again.
 pub async fn work(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     working: WorkOptions,
     halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
 ) -> Result<(), StoreError> {
-    work_on(engine, working, halt, listener, &|_| true).await
+    let engines = watch::Sender::new(Arc::clone(engine));
+    work_on(engines.subscribe(), working, halt, listener, &|_| true).await
 }
 
-/// [`work`], on the runs of `scope` alone; the rest are left to whoever drives them.
+/// [`work`], on the runs of `scope` alone; the rest are left to whoever drives them. What begins or
+/// is taken up is of the value that stands then: one that was superseded lets go of its runs.
 ///
 /// # Errors
 /// As [`work`].
 pub async fn work_on(
-    engine: &Engine,
+    mut engines: watch::Receiver<Arc<Engine>>,
     working: WorkOptions,
     mut halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
     scope: &RunScope<'_>,
 ) -> Result<(), StoreError> {
-    let mut worker = Worker {
-        engine,
-        working,
-        halt: halt.clone(),
-        listener,
-        scope,
-        driving: BTreeSet::new(),
-        resting: BTreeMap::new(),
-        woken: None,
-        looked: None,
-        last: DueRuns::default(),
-        words_left: false,
-        scheduled: (working.schedules && !engine.workspace().schedules().is_empty()).then_some(0),
-        failing: BTreeMap::new(),
-    };
+    let told = (halt.clone(), listener);
+    let mut worker = Worker::new(engines.clone(), working, told, scope);
+    worker.plan_schedules();
     let mut driven: FuturesUnordered<LocalBoxFuture<'_, Driven>> = FuturesUnordered::new();
     let mut looks = tokio::time::interval(LOOK_EVERY);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut telling = FuturesUnordered::new();
     let mut scheduling = FuturesUnordered::new();
     loop {
+        let engine = worker.engine();
         if let Some(failure) = engine.store().failure() {
             return Err(failure);
         }
@@ -183,7 +177,8 @@ pub async fn work_on(
             }
         }
         if telling.is_empty() && !halted && worker.is_telling_due()? {
-            telling.push(engine.deliver_due());
+            let engine = Arc::clone(&engine);
+            telling.push(async move { engine.deliver_due().await });
         }
         if scheduling.is_empty() && !halted && worker.is_schedule_due() {
             scheduling.push(worker.schedule());
@@ -210,18 +205,61 @@ pub async fn work_on(
             }
             _ = looks.tick() => {}
             () = engine.nudged() => worker.looked = None,
+            Ok(()) = engines.changed() => worker.renewed(),
             Ok(()) = halt.changed() => {}
         }
     }
 }
 
 impl<'e> Worker<'e> {
+    fn new(
+        engines: watch::Receiver<Arc<Engine>>,
+        working: WorkOptions,
+        (halt, listener): (watch::Receiver<bool>, &'e Listener<'e>),
+        scope: &'e RunScope<'e>,
+    ) -> Self {
+        Self {
+            engines,
+            working,
+            halt,
+            listener,
+            scope,
+            driving: BTreeSet::new(),
+            resting: BTreeMap::new(),
+            woken: None,
+            looked: None,
+            last: DueRuns::default(),
+            words_left: false,
+            scheduled: None,
+            failing: BTreeMap::new(),
+        }
+    }
+
+    /// The value that stands now.
+    fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engines.borrow())
+    }
+
+    /// Has the schedules looked at, if there are any.
+    fn plan_schedules(&mut self) {
+        let some = !self.engine().workspace().schedules().is_empty();
+        self.scheduled = (self.working.schedules && some).then_some(0);
+    }
+
+    /// Looks at everything: what could not be driven or begun under other files may be now.
+    fn renewed(&mut self) {
+        (self.woken, self.looked) = (None, None);
+        self.resting.clear();
+        self.failing.clear();
+        self.plan_schedules();
+    }
+
     /// Whether somebody wrote since the last look, a moment came, or it is long ago.
     fn is_look_due(&mut self) -> Result<bool, StoreError> {
         if self.driving.len() >= self.working.runs_max {
             return Ok(false);
         }
-        let woken = Some(self.engine.store().woken()?);
+        let woken = Some(self.engine().store().woken()?);
         let written = woken != std::mem::replace(&mut self.woken, woken);
         let moment = self.last.next_ms.is_some_and(|at| at <= now_ms());
         let long = self
@@ -236,7 +274,8 @@ impl<'e> Worker<'e> {
         let room = self.working.runs_max - self.driving.len();
         let rests = |run: &str| self.resting.get(run).is_some_and(|rest| rest.until > now);
         let skip = |run: &str| self.driving.contains(run) || rests(run) || !(self.scope)(run);
-        let store = self.engine.store();
+        let engine = self.engine();
+        let store = engine.store();
         let found = store.look(now_ms(), room, &skip)?;
         let spoken: Vec<String> = store
             .runs_with_posted()?
@@ -265,10 +304,11 @@ impl<'e> Worker<'e> {
 
     /// Whether somebody has to be told of something now.
     fn is_telling_due(&self) -> Result<bool, StoreError> {
-        if self.engine.workspace().notify().is_empty() {
+        let engine = self.engine();
+        if engine.workspace().notify().is_empty() {
             return Ok(false);
         }
-        let next = self.engine.store().next_notice()?;
+        let next = engine.store().next_notice()?;
         Ok(next.is_some_and(|at| at <= now_ms()))
     }
 
@@ -284,7 +324,7 @@ impl<'e> Worker<'e> {
 
     /// Begins what is due, but of schedules that rest.
     fn schedule(&self) -> LocalBoxFuture<'e, Result<ScheduleLook, StoreError>> {
-        let (engine, listener, now) = (self.engine, self.listener, Instant::now());
+        let (engine, listener, now) = (self.engine(), self.listener, Instant::now());
         let rests = self.failing.iter().filter(|(_, rest)| rest.until > now);
         let rests: BTreeSet<String> = rests.map(|(name, _)| name.clone()).collect();
         Box::pin(async move {
@@ -317,9 +357,9 @@ impl<'e> Worker<'e> {
     }
 
     fn drive(&self, run: String) -> LocalBoxFuture<'e, Driven> {
-        let (engine, listener, halt) = (self.engine, self.listener, self.halt.clone());
+        let (engine, listener, halt) = (self.engine(), self.listener, self.halt.clone());
         Box::pin(async move {
-            let became = drive(engine, &run, halt, listener).await;
+            let became = drive(&engine, &run, halt, listener).await;
             (run, became)
         })
     }

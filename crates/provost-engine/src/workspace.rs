@@ -51,6 +51,7 @@ mod tools;
 
 pub use audit::audit_settings;
 pub use error::{DamagedTool, Findings, WorkspaceError};
+pub use files::WorkspaceTexts;
 pub(crate) use files::replace as replace_file;
 pub use lock::{Drift, LOCK_FILE, Lock};
 pub use planners::{PlannerConfig, PlannerError};
@@ -100,6 +101,8 @@ pub struct Workspace {
     not_checked: Vec<String>,
     warnings: Vec<(Source, Diagnostic)>,
     servers: BTreeMap<String, Listing>,
+    playbooks_dir: String,
+    lock_text: Option<Source>,
 }
 
 /// How a workspace is opened.
@@ -214,6 +217,7 @@ impl Workspace {
         let dir = dir.as_deref().unwrap_or(config::PLAYBOOKS_DIR);
         let playbooks = files::playbooks(&root, dir, &mut found);
         let policies = rules::Texts::read(&root, &mut found);
+        let lock_text = files::read(&root, LOCK_FILE).ok().flatten();
         let Some(config) = config else {
             if opening.lock == LockUse::Hold {
                 lock::report(&root, &mut found);
@@ -234,9 +238,9 @@ impl Workspace {
         let mut sources = vec![config.source];
         sources.extend(policies.sources().cloned());
         sources.extend(playbooks.iter().map(|playbook| playbook.source().clone()));
-        let servers = servers::pinned(&config.tools, listings);
         Ok(Self {
             user: rules.people.principal(user),
+            servers: servers::pinned(&config.tools, listings),
             root,
             description: config.description,
             tools: config.tools,
@@ -261,7 +265,8 @@ impl Workspace {
             sources,
             not_checked,
             warnings,
-            servers,
+            playbooks_dir: dir.to_owned(),
+            lock_text,
         })
     }
 
@@ -483,6 +488,32 @@ impl Workspace {
     #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
+    }
+
+    /// The texts of its own files as they were when it was read.
+    #[must_use]
+    pub fn texts(&self) -> WorkspaceTexts {
+        WorkspaceTexts::of(self.sources.iter().chain(&self.lock_text))
+    }
+
+    /// The texts of its own files as they are now, whether they can be used or not: other ones than
+    /// [`Workspace::texts`] are a reason to read it anew. Files that tools name are not among them.
+    #[must_use]
+    pub fn texts_now(&self) -> WorkspaceTexts {
+        WorkspaceTexts::now(&self.root, &self.playbooks_dir)
+    }
+
+    /// The tables of `provost.toml` that differ in another reading and count only for a process
+    /// that starts under it.
+    #[must_use]
+    pub fn differs_at_start(&self, other: &Self) -> Vec<&'static str> {
+        let tables = [
+            ("[server]", self.server == other.server),
+            ("[audit]", self.audit == other.audit),
+            ("[telemetry]", self.telemetry == other.telemetry),
+        ];
+        let differ = tables.into_iter().filter(|(_, same)| !same);
+        differ.map(|(table, _)| table).collect()
     }
 
     /// What is probably a mistake in its files, each with the file it stands in.

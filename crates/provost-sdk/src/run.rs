@@ -85,7 +85,7 @@ impl Run {
             DriveEnd::Ended(ended) => Next::Ended(Outcome::of(&ended)),
             DriveEnd::InDoubt => Next::InDoubt(doubt(run, session.state())),
             DriveEnd::Paused => Next::Paused(why(run, "is paused")),
-            DriveEnd::Halted => Next::Paused(why(run, "was halted")),
+            DriveEnd::Halted | DriveEnd::Superseded => Next::Paused(why(run, "was halted")),
             DriveEnd::Until(at) => Next::Until(why(run, &format!("goes on at {at} ms"))),
             DriveEnd::Waiting => {
                 if let Some(card) = session.open_cards().into_iter().next() {

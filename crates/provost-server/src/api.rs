@@ -8,6 +8,7 @@ mod evidence;
 pub(crate) mod health;
 mod inbox;
 pub(crate) mod input;
+pub(crate) mod logins;
 mod me;
 mod run;
 pub(crate) mod runs;
@@ -17,7 +18,7 @@ mod workspace;
 
 use axum::http::header;
 use axum::response::IntoResponse;
-use axum::routing::{get, put};
+use axum::routing::put;
 
 use crate::feed;
 use crate::routes::{Route, deletes, posts, reads, signed_in};
@@ -55,15 +56,16 @@ pub(crate) fn routes() -> Vec<Route> {
         posts("/v1/runs/{run}/statements", statement::post),
         reads("/v1/events", feed::stream),
         reads("/v1/workspace", workspace::get),
+        posts("/v1/workspace/reload", workspace::reload),
         reads("/v1/tools", workspace::tools),
         reads("/v1/playbooks", workspace::playbooks),
         reads("/v1/evidence/{digest}", evidence::get),
         reads("/v1/stops", workspace::stops),
         signed_in("PUT", "/v1/stops/{scope}/{name}", put(workspace::stop)),
         deletes("/v1/stops/{scope}/{name}", workspace::lift),
-        signed_in("GET", "/v1/sessions", get(workspace::sessions)),
-        deletes("/v1/sessions", workspace::end_sessions),
-        reads("/v1/tokens", workspace::tokens),
-        deletes("/v1/tokens/{name}", workspace::end_token),
+        reads("/v1/sessions", logins::sessions),
+        deletes("/v1/sessions", logins::end_sessions),
+        reads("/v1/tokens", logins::tokens),
+        deletes("/v1/tokens/{name}", logins::end_token),
     ]
 }

@@ -10,7 +10,7 @@ use provost_engine::engine::Engine;
 use provost_engine::proposal::CheckedFile;
 use provost_engine::run::card::Card;
 use provost_engine::run::state::State;
-use provost_engine::workspace::Workspace;
+use provost_engine::workspace::{Workspace, WorkspaceError};
 use provost_plan::digest::Digest;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -21,6 +21,7 @@ use crate::door::oidc::provider::LoginProvider;
 use crate::door::rates::MinuteRate;
 use crate::drive::Beginner;
 use crate::feed::Feed;
+use crate::files::ServedFiles;
 use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
 use crate::view::{Desk, SeenRun};
@@ -37,6 +38,9 @@ pub type FindingsJson = dyn Fn(&CheckedFile) -> Value + Send + Sync;
 /// run as it was read, once.
 pub type DiffJson = dyn Fn(&Workspace, &SeenRun, [u32; 2]) -> Result<Value, String> + Send + Sync;
 
+/// How the front end opened the workspace: the same, from its files as they are now.
+pub type Reread = dyn Fn() -> Result<Workspace, WorkspaceError> + Send + Sync;
+
 /// What the front end lends, so that each view has one owner.
 pub struct Lent {
     /// A card as plain text.
@@ -47,11 +51,15 @@ pub struct Lent {
     pub findings: Arc<FindingsJson>,
     /// What changed between two revisions, as `diff --json` has it.
     pub diff: Box<DiffJson>,
+    /// The workspace, read anew.
+    pub reread: Box<Reread>,
 }
 
 /// All that requests share.
 pub(crate) struct Shared {
-    pub(crate) engine: Arc<Engine>,
+    /// The value that stands, and those that hear of another.
+    pub(crate) engines: watch::Sender<Arc<Engine>>,
+    pub(crate) files: ServedFiles,
     pub(crate) desk: Desk,
     pub(crate) door: Door,
     pub(crate) database: Database,
@@ -83,6 +91,18 @@ impl std::ops::Deref for App {
 
     fn deref(&self) -> &Shared {
         &self.0
+    }
+}
+
+impl Shared {
+    /// The engine under the files that are in force.
+    pub(crate) fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engines.borrow())
+    }
+
+    /// The files that are in force.
+    pub(crate) fn workspace(&self) -> Arc<Workspace> {
+        Arc::clone(self.engines.borrow().workspace())
     }
 }
 

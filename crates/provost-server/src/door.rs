@@ -87,23 +87,10 @@ pub enum Login {
 }
 
 impl Viewer {
-    /// Whether they may see a run that acts for `requester`: people see all, agents what they
-    /// began.
+    /// Whether it is a person, and no agent of one.
     #[must_use]
-    pub fn sees(&self, requester: &Principal) -> bool {
-        self.sees_all()
-            || (requester.kind == PrincipalKind::Agent && requester.id == self.principal.id)
-    }
-
-    /// Whether they may see every run.
-    #[must_use]
-    pub fn sees_all(&self) -> bool {
+    pub fn is_person(&self) -> bool {
         self.principal.kind == PrincipalKind::User
-    }
-
-    /// Whose runs alone they may see; nobody's alone where they may see every run.
-    pub(crate) fn only_sees_own(&self) -> Option<Principal> {
-        (!self.sees_all()).then(|| self.principal.clone())
     }
 
     /// An agent says nothing to a run, ever.
@@ -111,7 +98,7 @@ impl Viewer {
     /// # Errors
     /// [`ProblemKind::NotAllowed`] for an agent.
     pub fn speaks(&self) -> Result<(), Problem> {
-        if self.principal.kind == PrincipalKind::User {
+        if self.is_person() {
             return Ok(());
         }
         let detail = format!("`{}` is an agent, and only people speak", self.principal.id);
@@ -261,22 +248,21 @@ fn authenticate(app: &App, headers: &HeaderMap) -> Result<Option<Viewer>, Proble
 }
 
 impl Shared {
-    /// Whether a login counts still: it may have been ended since it was looked at.
+    /// Whether a login counts still: it may have been ended since it was looked at, and whose it is
+    /// may have left.
     ///
     /// # Errors
-    /// [`ProblemKind::NotSignedIn`] if it was.
+    /// [`ProblemKind::NotSignedIn`] or [`ProblemKind::Unlisted`] if so.
     pub(crate) fn still_counts(&self, viewer: &Viewer) -> Result<(), Problem> {
         let counts = match &viewer.login {
             Login::Session { digest, .. } => self.database.session_counts(digest)?,
             Login::Token { name, .. } => self.database.token_counts(name)?,
         };
-        if counts {
-            return Ok(());
+        if !counts {
+            let detail = "the login has ended";
+            return Err(Problem::new(ProblemKind::NotSignedIn, detail));
         }
-        Err(Problem::new(
-            ProblemKind::NotSignedIn,
-            "the login has ended",
-        ))
+        self.door.refuse_unlisted(self, &viewer.principal.id)
     }
 }
 
@@ -334,14 +320,19 @@ impl Door {
             .unwrap_or(peer.0)
     }
 
+    /// Whether one person works here.
+    pub(crate) fn is_solo(&self) -> bool {
+        self.solo
+    }
+
     /// Whether people reach the server by https.
     pub(crate) fn is_secure(&self) -> bool {
         self.secure
     }
 
     /// Whoever is not listed sees nothing, but that.
-    fn refuse_unlisted(&self, app: &App, person: &str) -> Result<(), Problem> {
-        if self.solo || app.engine.workspace().people().is_listed(person) {
+    fn refuse_unlisted(&self, shared: &Shared, person: &str) -> Result<(), Problem> {
+        if self.solo || shared.workspace().people().is_listed(person) {
             return Ok(());
         }
         let detail = format!("`{person}` is not listed in policies/entities.json");
@@ -352,7 +343,7 @@ impl Door {
 
 /// The person called `id`, or an agent of theirs.
 pub(crate) fn principal(app: &App, id: &str, is_agent: bool) -> Principal {
-    let person = app.engine.workspace().people().principal(id);
+    let person = app.workspace().people().principal(id);
     if is_agent { person.agent() } else { person }
 }
 

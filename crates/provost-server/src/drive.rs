@@ -7,6 +7,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, NewRun, OnBehalf};
 use provost_engine::run::event::PlannerChoice;
@@ -66,7 +67,7 @@ impl ClientRuns {
     /// [`EngineError`] if the journal fails.
     pub async fn drive(
         self,
-        engine: &Engine,
+        engine: &Arc<Engine>,
         halt: watch::Receiver<bool>,
         listener: &Listener<'_>,
     ) -> Result<(), EngineError> {
@@ -79,8 +80,9 @@ impl ClientRuns {
         let begun = |run: &str| {
             ours.borrow_mut().insert(run.to_owned());
         };
-        let working = work_on(engine, working, halt.clone(), listener, &scope);
-        Ok(beside(engine, self.0, halt, (&begun, working)).await?)
+        let engines = watch::Sender::new(Arc::clone(engine));
+        let working = work_on(engines.subscribe(), working, halt.clone(), listener, &scope);
+        Ok(beside(&engines.subscribe(), self.0, halt, (&begun, working)).await?)
     }
 }
 
@@ -102,20 +104,20 @@ fn left_behind(engine: &Engine) -> Result<BTreeSet<String>, EngineError> {
 /// # Errors
 /// [`StoreError`] if the journal fails.
 pub(crate) async fn drive(
-    engine: &Engine,
+    engines: watch::Receiver<Arc<Engine>>,
     working: WorkOptions,
     beginnings: mpsc::Receiver<RunBeginning>,
     halt: watch::Receiver<bool>,
     listener: &Listener<'_>,
 ) -> Result<(), StoreError> {
-    let working = work_on(engine, working, halt.clone(), listener, &|_| true);
-    beside(engine, beginnings, halt, (&|_| {}, working)).await
+    let working = work_on(engines.clone(), working, halt.clone(), listener, &|_| true);
+    beside(&engines, beginnings, halt, (&|_| {}, working)).await
 }
 
 /// Begins what is handed over, beside the work on what was begun; each is told to `begun` before
 /// anybody drives it.
 async fn beside(
-    engine: &Engine,
+    engines: &watch::Receiver<Arc<Engine>>,
     mut beginnings: mpsc::Receiver<RunBeginning>,
     halt: watch::Receiver<bool>,
     (begun, working): (&dyn Fn(&str), impl Future<Output = Result<(), StoreError>>),
@@ -128,7 +130,8 @@ async fn beside(
                 next = beginnings.recv() => match next {
                     // Why ignored: who asked may have gone away; the run is there all the same.
                     Some(RunBeginning { new, whom, begun: to }) => {
-                        let _ = to.send(begin(engine, new, whom, begun).await);
+                        let engine = Arc::clone(&engines.borrow());
+                        let _ = to.send(begin(&engine, new, whom, begun).await);
                     }
                     None => break,
                 },

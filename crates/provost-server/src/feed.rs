@@ -14,7 +14,9 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::sse::{Event as Sent, Sse};
 use futures::stream::{Stream, unfold};
+use provost_engine::engine::Engine;
 use provost_engine::store::{FeedEvent, Store, StoreError};
+use provost_plan::policy::RunAction;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
@@ -134,6 +136,7 @@ struct Follower {
     viewer: Viewer,
     at: i64,
     newest: watch::Receiver<i64>,
+    engines: watch::Receiver<Arc<Engine>>,
     halt: watch::Receiver<bool>,
     ready: VecDeque<Sent>,
     over: bool,
@@ -164,6 +167,7 @@ pub(crate) async fn stream(
         .await?;
     let mut follower = Follower {
         halt: app.halt.clone(),
+        engines: app.engines.subscribe(),
         app,
         viewer,
         at,
@@ -220,7 +224,7 @@ impl Follower {
             if !self.ready.is_empty() {
                 continue;
             }
-            match woken(&mut self.halt, &mut self.newest).await {
+            match self.woken().await {
                 Wake::Halting => self.bye("halting"),
                 Wake::Moved => {}
                 Wake::Silent => self.alive().await,
@@ -233,6 +237,16 @@ impl Follower {
         let event = Sent::default().event("bye").retry(RETRY).data(data);
         self.ready.push_back(event);
         self.over = true;
+    }
+
+    async fn woken(&mut self) -> Wake {
+        tokio::select! {
+            _ = self.halt.wait_for(|told| *told) => Wake::Halting,
+            _ = self.newest.changed() => Wake::Moved,
+            // Why: who may see what, and whether somebody is there at all, may be another now.
+            Ok(()) = self.engines.changed() => Wake::Moved,
+            () = tokio::time::sleep(ALIVE) => Wake::Silent,
+        }
     }
 
     /// Says where the stream stands, so that a reader's place stays near the newest.
@@ -270,14 +284,6 @@ enum Wake {
     Silent,
 }
 
-async fn woken(halt: &mut watch::Receiver<bool>, newest: &mut watch::Receiver<i64>) -> Wake {
-    tokio::select! {
-        _ = halt.wait_for(|told| *told) => Wake::Halting,
-        _ = newest.changed() => Wake::Moved,
-        () = tokio::time::sleep(ALIVE) => Wake::Silent,
-    }
-}
-
 /// The events after a place that a viewer may see, and the place after them.
 fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<(i64, Vec<Sent>), Problem> {
     shared.still_counts(viewer)?;
@@ -287,11 +293,13 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<(i64, Vec<Sent>), 
         return Ok((at, Vec::new()));
     };
     let after = last.n;
-    let seen = shared.desk.seen_by(viewer, store)?;
+    let scope = shared
+        .desk
+        .scope(&shared.engine(), viewer, RunAction::See)?;
     let runs: BTreeSet<&String> = rows.iter().filter_map(|row| row.run.as_ref()).collect();
     let mut statuses = BTreeMap::new();
     for run in runs {
-        if seen.as_ref().is_none_or(|seen| seen.contains(run)) {
+        if shared.desk.is_in(&scope, run)? {
             statuses.insert(run.clone(), store.run(run)?.status);
         }
     }

@@ -18,9 +18,11 @@
 //! - [`graph`], [`plot`], [`markup`]: what is drawn in a page, and text on its way into one
 //! - `door`: host, cross-site, sessions, links, tokens: who a request is from
 //! - `feed`: the event stream
+//! - `files`: the files of the workspace, read anew while it is served
 //! - [`mcp`]: planning for somebody else's agent, on stdin and behind the door
 //! - `statements`, `drive`: the ways in: what people say, and what is begun
 //! - [`view`]: the one way out: runs, waits, cards, as pages and programs need them
+//! - `may`: what policy lets somebody see, be shown, begin and govern
 //! - [`problem`], `limits`: refusals and bounds
 
 mod api;
@@ -29,9 +31,11 @@ mod assets;
 mod door;
 mod drive;
 mod feed;
+mod files;
 pub mod graph;
 mod limits;
 pub mod markup;
+mod may;
 pub mod mcp;
 mod page;
 pub mod plot;
@@ -41,9 +45,9 @@ pub mod serve;
 mod statements;
 pub mod view;
 
-pub use app::{FindingsJson, Lent};
+pub use app::{FindingsJson, Lent, Reread};
 pub use door::database::{Database, DatabaseError, StoredSession, StoredToken};
 pub use door::token::{GivenToken, WeakToken};
 pub use drive::ClientRuns;
-pub use routes::{ListedRoute, listed};
+pub use routes::{ListedRoute, listed, routed};
 pub use serve::{Offer, ServeError, ServeOptions, Server};

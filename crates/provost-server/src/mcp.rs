@@ -8,9 +8,11 @@ use std::sync::Arc;
 
 use provost_engine::engine::Engine;
 use provost_engine::run::event::PlannerChoice;
+use tokio::sync::watch;
 
 use crate::app::FindingsJson;
 use crate::drive::{self, Beginner, ClientRuns};
+use crate::may::Verdicts;
 
 /// Where it is spoken.
 pub(crate) const PATH: &str = "/mcp";
@@ -35,6 +37,7 @@ pub fn local(
     findings: Arc<FindingsJson>,
 ) -> Result<(McpServer, ClientRuns), BrokenToolList> {
     let (beginner, beginnings) = drive::queue();
+    let engines = watch::Sender::new(Arc::clone(engine));
     let workspace = engine.workspace();
     let client = PlannerChoice::Client {
         client: String::new(),
@@ -44,18 +47,19 @@ pub fn local(
         principal: workspace.principal(&client),
         sees_all: true,
     };
-    let requests = Requests::new(Arc::clone(engine), beginner, findings);
+    let requests = Requests::new(engines.subscribe(), beginner, findings, None);
     let server = McpServer::new(requests, Some(caller))?;
     Ok((server, ClientRuns::new(beginnings)))
 }
 
-/// The endpoint of clients whom the door knows.
+/// The endpoint of clients whom the door knows. Policy is asked what they may, unless the one token
+/// there is was handed out by who started the process and has the files.
 pub(crate) fn behind_the_door(
-    engine: &Arc<Engine>,
+    engines: watch::Receiver<Arc<Engine>>,
     beginner: &Beginner,
-    findings: &Arc<FindingsJson>,
-    halt: tokio::sync::watch::Receiver<bool>,
+    (findings, verdicts): (&Arc<FindingsJson>, Option<Arc<Verdicts>>),
+    halt: watch::Receiver<bool>,
 ) -> Result<Endpoint, BrokenToolList> {
-    let requests = Requests::new(Arc::clone(engine), beginner.clone(), Arc::clone(findings));
+    let requests = Requests::new(engines, beginner.clone(), Arc::clone(findings), verdicts);
     Ok(Endpoint::new(McpServer::new(requests, None)?, halt))
 }

@@ -53,6 +53,7 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/runs/{run}/why", trace::why),
         reads("/tools", workspace::tools),
         reads("/people", workspace::people),
+        posts("/people", workspace::govern),
         reads("/me", workspace::me),
     ]
 }
@@ -65,7 +66,7 @@ impl FromRequestParts<App> for Person {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
         let viewer = Viewer::from_request_parts(parts, app).await?;
-        if viewer.sees_all() {
+        if viewer.is_person() {
             return Ok(Self(viewer));
         }
         let detail = "pages are for people, not for agents";

@@ -103,8 +103,8 @@ kinds! {
     Unfit "unfit" 422 "a field does not fit";
     /// The answer does not fit the question.
     BadAnswer "bad-answer" 422 "the answer does not fit";
-    /// The plan has errors.
-    Findings "findings" 422 "the plan has errors";
+    /// The plan has errors, or a file of the workspace.
+    Findings "findings" 422 "the plan or a file has errors";
     /// Nobody plans for the goal.
     NoPlanner "no-planner" 422 "no planner takes the goal";
     /// The stop binds nothing.

@@ -80,6 +80,14 @@ pub fn listed() -> Vec<ListedRoute> {
     listed.collect()
 }
 
+/// Every route of the server, pages and doors as well: method and path. `/mcp` takes any method.
+#[must_use]
+pub fn routed() -> Vec<String> {
+    let table = table().into_iter();
+    let named = table.map(|route| format!("{} {}", route.method, route.path));
+    named.collect()
+}
+
 /// Every route of the server.
 fn table() -> Vec<Route> {
     let mut all = doors();

@@ -37,10 +37,12 @@ use crate::door::token::{GivenLogin, GivenToken};
 use crate::door::{Door, after};
 use crate::drive::{self, ClientRuns, RunBeginning};
 use crate::feed::{self, Feed};
+use crate::files::{self, ServedFiles};
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
     RUNS_PER_MINUTE_MAX, SILENT_MAX, STATEMENTS_PER_MINUTE_MAX,
 };
+use crate::may::Verdicts;
 use crate::mcp::{self, BrokenToolList};
 use crate::routes;
 use crate::view::Desk;
@@ -171,7 +173,7 @@ impl Server {
     /// # Errors
     /// [`ServeError`] says why it cannot be served so.
     pub fn open(
-        engine: Arc<Engine>,
+        engine: &Arc<Engine>,
         options: ServeOptions,
         lent: Lent,
         halt: watch::Receiver<bool>,
@@ -179,9 +181,9 @@ impl Server {
         let workspace = engine.workspace();
         let login = workspace.server().login.clone();
         if let Offer::Workspace = &options.offer {
-            refuse_unfit(&engine, &options)?;
+            refuse_unfit(engine, &options)?;
         }
-        let voucher = voucher(&engine, &options)?;
+        let voucher = voucher(engine, &options)?;
         let settings = workspace.server().tls.as_ref();
         let settings = settings.filter(|_| matches!(options.offer, Offer::Workspace));
         let tls = settings.map(|settings| tls::acceptor(workspace.root(), settings));
@@ -193,7 +195,7 @@ impl Server {
         };
         let address = listener.local_addr().map_err(failed)?;
         let database = Database::open(&workspace.store_dir())?;
-        let (url, door) = door(&engine, address, &options)?;
+        let (url, door) = door(engine, address, &options)?;
         if let Offer::Workspace = &options.offer {
             database.set_meta(ADDRESS_KEY, &url)?;
             if workspace.is_solo() {
@@ -205,9 +207,13 @@ impl Server {
         let root = workspace.root().to_owned();
         let back = format!("{url}{}", oidc::BACK);
         let provider = login.map(|login| LoginProvider::new(login, back, root));
-        let mcp = mcp::behind_the_door(&engine, &beginner, &lent.findings, halt.clone())?;
+        let verdicts = Arc::<Verdicts>::default();
+        let asked = matches!(options.offer, Offer::Workspace).then(|| Arc::clone(&verdicts));
+        let lends = (&lent.findings, asked);
+        let engines = watch::Sender::new(Arc::clone(engine));
+        let mcp = mcp::behind_the_door(engines.subscribe(), &beginner, lends, halt.clone())?;
         let shared = Shared {
-            desk: Desk::open(&workspace.store_dir())?,
+            desk: Desk::open(&workspace.store_dir(), verdicts)?,
             door,
             database,
             provider,
@@ -220,7 +226,8 @@ impl Server {
             mcp,
             feed: Feed::default(),
             halt,
-            engine,
+            files: ServedFiles::of(workspace),
+            engines,
         };
         Ok(Self {
             listener,
@@ -253,10 +260,13 @@ impl Server {
     /// [`EngineError`] if the journal fails.
     pub async fn run(self, listener: &Listener<'_>) -> Result<(), EngineError> {
         let halt = self.app.halt.clone();
-        let engine = Arc::clone(&self.app.engine);
+        let engine = self.app.engine();
+        let engines = self.app.engines.subscribe();
+        let telling = files::tell(self.app.files.news(), listener);
         let router = match self.options.offer {
             Offer::Workspace => {
                 tokio::spawn(feed::tail(self.app.clone()));
+                tokio::spawn(files::watch(self.app.clone()));
                 routes::router(self.app)
             }
             Offer::Planning { .. } => routes::planning_router(self.app),
@@ -265,8 +275,11 @@ impl Server {
         let driven = match self.options.offer {
             Offer::Workspace => {
                 let working = self.options.working;
-                let driven = drive::drive(&engine, working, self.beginnings, halt, listener).await;
-                driven.map_err(EngineError::from)
+                let driving = drive::drive(engines, working, self.beginnings, halt, listener);
+                tokio::select! {
+                    driven = driving => driven.map_err(EngineError::from),
+                    () = telling => Ok(()),
+                }
             }
             Offer::Planning { .. } => {
                 let runs = ClientRuns::new(self.beginnings);

@@ -56,16 +56,16 @@ pub(crate) async fn say(
         .read(move |shared| {
             let envelope = envelope(shared, &viewer, &run, body)?;
             let envelope = shared.vouched(envelope, &viewer, door)?;
-            shared.engine.rehearse(&envelope)?;
+            shared.engine().rehearse(&envelope)?;
             Ok(envelope)
         })
         .await?;
     let text = envelope.to_text();
-    app.engine
+    app.engine()
         .store()
         .post(&envelope.run, &text, now_ms())
         .await?;
-    app.engine.nudge();
+    app.engine().nudge();
     let until = Instant::now() + PATIENCE;
     let run = envelope.run.clone();
     loop {
@@ -94,7 +94,7 @@ pub(crate) async fn say(
 async fn not_taken(app: &App, envelope: StatementEnvelope, became: &str) -> Problem {
     let run = envelope.run.clone();
     let asked = app
-        .read(move |shared| Ok(shared.engine.rehearse(&envelope)?))
+        .read(move |shared| Ok(shared.engine().rehearse(&envelope)?))
         .await;
     let why = became.strip_prefix(IGNORED).unwrap_or(became).to_owned();
     let problem = asked
@@ -110,7 +110,7 @@ fn envelope(
     run: &str,
     body: Value,
 ) -> Result<StatementEnvelope, Problem> {
-    let seen = shared.desk.run(&shared.engine, viewer, run)?;
+    let seen = shared.desk.run(&shared.engine(), viewer, run)?;
     viewer.speaks()?;
     let state = seen.state();
     let unfit = |detail: String| Problem::new(ProblemKind::Unfit, detail);
@@ -194,7 +194,8 @@ fn make(
     state: &State,
     statement: Statement,
 ) -> Result<StatementEnvelope, Problem> {
-    let store = shared.engine.inbox().store();
+    let engine = shared.engine();
+    let store = engine.inbox().store();
     let (about, lapses_at) = StatementSubject::of(store, state, &statement);
     let by = &viewer.principal.id;
     StatementEnvelope::new(about, statement, by, now_ms(), lapses_at)

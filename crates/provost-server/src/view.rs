@@ -1,10 +1,10 @@
 //! What pages and programs need to know of runs: the one way out.
 //!
 //! Owns the connections for reads, and the runs as they were last read. Each answer is computed by
-//! the function that the terminal uses. Judges nothing but who may see. INVARIANT: a run that a
-//! viewer may not see is not there for them, whatever they ask.
+//! the function that the terminal uses. Judges nothing: who may see is policy's word. INVARIANT: a
+//! run that a viewer may not see is not there for them, whatever they ask.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,10 +19,12 @@ use provost_engine::run::state::{CardState, State, Waiting, waiting};
 use provost_engine::store::{PlacedWait, Store, StoreError, WaitCounts, WaitPage};
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
+use provost_plan::policy::RunAction;
 use serde_json::Value;
 
 use crate::door::Viewer;
 use crate::limits::{READERS, SEEN_RUNS_MAX};
+use crate::may::{self, RequesterScope, Verdicts};
 use crate::problem::{Problem, ProblemKind};
 
 /// A run as its journal stood when it was read.
@@ -32,6 +34,8 @@ pub struct SeenRun {
     pub events: Vec<(Event, i64)>,
     fold: Fold,
     head: Option<Digest>,
+    /// The reading of the files that it was folded under.
+    generation: u64,
 }
 
 enum Fold {
@@ -118,6 +122,7 @@ pub struct Desk {
     stores: Vec<Store>,
     next: AtomicUsize,
     seen: Mutex<VecDeque<(String, Arc<SeenRun>)>>,
+    verdicts: Arc<Verdicts>,
 }
 
 impl Desk {
@@ -125,12 +130,13 @@ impl Desk {
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn open(dir: &Path) -> Result<Self, StoreError> {
+    pub(crate) fn open(dir: &Path, verdicts: Arc<Verdicts>) -> Result<Self, StoreError> {
         let stores = (0..READERS).map(|_| Store::open_read_only(dir));
         Ok(Self {
             stores: stores.collect::<Result<_, _>>()?,
             next: AtomicUsize::default(),
             seen: Mutex::default(),
+            verdicts,
         })
     }
 
@@ -154,11 +160,22 @@ impl Desk {
         run: &str,
     ) -> Result<Arc<SeenRun>, Problem> {
         let seen = self.any_run(engine, run)?;
-        if viewer.sees(&seen.state().head.principal) {
-            Ok(seen)
-        } else {
-            Err(Problem::not_found("run"))
+        let policy = engine.workspace().policy();
+        let (by, requester) = (&viewer.principal, &seen.state().head.principal);
+        match self.verdicts.may(policy, RunAction::See, by, requester) {
+            true => Ok(seen),
+            false => Err(Problem::not_found("run")),
         }
+    }
+
+    /// Whether a viewer may be shown what the tools of a run gave.
+    ///
+    /// # Errors
+    /// [`ProblemKind::NotAllowed`] in the words of policy.
+    pub fn reveals(&self, engine: &Engine, viewer: &Viewer, seen: &SeenRun) -> Result<(), Problem> {
+        let policy = engine.workspace().policy();
+        let requester = &seen.state().head.principal;
+        may::ask(policy, RunAction::Reveal, &viewer.principal, requester)
     }
 
     fn any_run(&self, engine: &Engine, run: &str) -> Result<Arc<SeenRun>, Problem> {
@@ -169,6 +186,7 @@ impl Desk {
         if let Some(at) = seen.iter().position(|(known, _)| *known == run)
             && let Some((_, found)) = seen.remove(at)
             && found.head == Some(head)
+            && found.generation == engine.generation()
         {
             seen.push_front((run, Arc::clone(&found)));
             return Ok(found);
@@ -208,9 +226,14 @@ impl Desk {
     ///
     /// # Errors
     /// [`Problem`] if the journal cannot be read.
-    pub fn inbox(&self, viewer: &Viewer, page: WaitPage) -> Result<Vec<PlacedWait>, Problem> {
-        let principal = viewer.only_sees_own();
-        let page = WaitPage { principal, ..page };
+    pub fn inbox(
+        &self,
+        engine: &Engine,
+        viewer: &Viewer,
+        page: WaitPage,
+    ) -> Result<Vec<PlacedWait>, Problem> {
+        let principals = self.scope(engine, viewer, RunAction::See)?.principals();
+        let page = WaitPage { principals, ..page };
         Ok(history::waits_page(self.store()?, &page)?)
     }
 
@@ -218,25 +241,37 @@ impl Desk {
     ///
     /// # Errors
     /// [`Problem`] if the journal cannot be read.
-    pub fn inbox_counts(&self, viewer: &Viewer) -> Result<WaitCounts, Problem> {
-        let principal = viewer.only_sees_own();
-        Ok(history::wait_counts(self.store()?, principal.as_ref())?)
+    pub fn inbox_counts(&self, engine: &Engine, viewer: &Viewer) -> Result<WaitCounts, Problem> {
+        let only = self.scope(engine, viewer, RunAction::See)?.principals();
+        Ok(history::wait_counts(self.store()?, only.as_deref())?)
     }
 
-    /// The runs that a viewer may see where these are not all: those that an agent began.
+    /// The runs of whom a viewer may do this to.
     ///
     /// # Errors
     /// [`Problem`] if the journal cannot be read.
-    pub(crate) fn seen_by(
+    pub(crate) fn scope(
         &self,
+        engine: &Engine,
         viewer: &Viewer,
-        store: &Store,
-    ) -> Result<Option<BTreeSet<String>>, Problem> {
-        if viewer.sees_all() {
-            return Ok(None);
+        action: RunAction,
+    ) -> Result<RequesterScope, Problem> {
+        let (policy, store) = (engine.workspace().policy(), self.store()?);
+        let scope = self
+            .verdicts
+            .scope(policy, store, action, &viewer.principal);
+        Ok(scope?)
+    }
+
+    /// Whether a run is among these.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal cannot be read.
+    pub(crate) fn is_in(&self, scope: &RequesterScope, run: &str) -> Result<bool, Problem> {
+        if *scope == RequesterScope::All {
+            return Ok(true);
         }
-        let runs = store.runs_begun_for(&viewer.principal)?;
-        Ok(Some(runs.into_iter().collect()))
+        Ok(scope.has(self.store()?.requester_of(run)?.as_ref()))
     }
 }
 
@@ -245,6 +280,7 @@ fn read(engine: &Engine, store: &Store, run: &str) -> Result<SeenRun, EngineErro
         Ok((folded, events)) => Ok(SeenRun {
             events,
             head: folded.head(),
+            generation: engine.generation(),
             fold: Fold::Sound(Box::new(folded)),
         }),
         // Why shown all the same: who looks must see what is wrong with it.
@@ -254,6 +290,7 @@ fn read(engine: &Engine, store: &Store, run: &str) -> Result<SeenRun, EngineErro
             Ok(SeenRun {
                 events,
                 head: Some(head),
+                generation: engine.generation(),
                 fold: Fold::Contradicted(Box::new(state), found),
             })
         }

@@ -388,7 +388,7 @@ impl Driver<'_> {
             DriveEnd::Ended(ended) => Exit::of(ended.status),
             DriveEnd::Waiting | DriveEnd::Paused | DriveEnd::Until(_) => Exit::Waiting,
             DriveEnd::InDoubt => Exit::InDoubt,
-            DriveEnd::Halted => {
+            DriveEnd::Halted | DriveEnd::Superseded => {
                 let command = self
                     .place
                     .command(&format!("provost resume {}", state.head.run));

@@ -105,7 +105,7 @@ async fn served(
 ) -> Result<(), Failure> {
     let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), false);
     let listener = |told: &WorkEvent<'_>| log.put(told);
-    let lent = lent(place);
+    let lent = lent(place, engine.workspace().root());
     let driven = match from {
         Transport::Stdio => {
             let local = local(engine, Arc::clone(&lent.findings));
@@ -124,7 +124,7 @@ async fn served(
                 url: None,
                 working: WorkOptions::default(),
             };
-            let server = Server::open(Arc::clone(engine), options, lent, interrupted)?;
+            let server = Server::open(engine, options, lent, interrupted)?;
             output::data(&format!("listening on {}/mcp\n", server.url()));
             server.run(&listener).await
         }

@@ -65,6 +65,12 @@ impl WorkspacePath {
         Ok(self.found(LockUse::Hold)?.inspect(warn_of_damaged)?)
     }
 
+    /// The workspace at `root` as its files are now, for who has had it open.
+    pub fn anew(root: &Path) -> Result<Workspace, WorkspaceError> {
+        let (user, lock) = (user::user(), LockUse::Hold);
+        Workspace::open(root, &Opening { user: &user, lock })
+    }
+
     /// [`WorkspacePath::workspace`], to check a plan or to make a call.
     pub fn to_judge(&self) -> Result<Workspace, Failure> {
         Ok(self.try_to_judge()??)

@@ -212,7 +212,11 @@ impl Repeat<'_> {
                         return Ok(());
                     }
                 }
-                DriveEnd::Ended(_) | DriveEnd::Paused | DriveEnd::Until(_) | DriveEnd::Halted => {
+                DriveEnd::Ended(_)
+                | DriveEnd::Paused
+                | DriveEnd::Until(_)
+                | DriveEnd::Halted
+                | DriveEnd::Superseded => {
                     return Ok(());
                 }
             }

@@ -13,6 +13,11 @@ use provost_plan::source::{Source, Span};
 use provost_planner::Playbook;
 
 use super::error::Collector;
+use super::rules::PEOPLE_FILE;
+use super::{CONFIG_FILE, LOCK_FILE, POLICIES_DIR};
+
+/// How the names of playbooks end.
+const PLAYBOOK_ENDS: &[&str] = &[".yaml", ".yml", ".json"];
 
 /// Reads the text of a file; the finding if it is none. `Ok(None)` if there is no such file.
 pub(super) fn read(root: &Path, name: &str) -> Result<Option<Source>, Box<Diagnostic>> {
@@ -105,7 +110,7 @@ pub(super) fn names(root: &Path, dir: &str, ends: &[&str], found: &mut Collector
 pub(super) fn playbooks(root: &Path, dir: &str, found: &mut Collector) -> Vec<Arc<Playbook>> {
     let mut playbooks = Vec::new();
     let mut files: BTreeMap<String, String> = BTreeMap::new();
-    for name in names(root, dir, &[".yaml", ".yml", ".json"], found) {
+    for name in names(root, dir, PLAYBOOK_ENDS, found) {
         let Some(source) = optional(root, &name, found) else {
             continue;
         };
@@ -129,6 +134,33 @@ pub(super) fn playbooks(root: &Path, dir: &str, found: &mut Collector) -> Vec<Ar
         }
     }
     playbooks
+}
+
+/// The texts of the files of a workspace; none of one that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkspaceTexts(BTreeMap<String, Option<Arc<str>>>);
+
+impl WorkspaceTexts {
+    pub(super) fn of<'s>(sources: impl Iterator<Item = &'s Source>) -> Self {
+        let texts = sources.map(|one| (one.name.to_string(), Some(Arc::from(&*one.text))));
+        Self(texts.collect())
+    }
+
+    pub(super) fn now(root: &Path, playbooks: &str) -> Self {
+        let mut found = Collector::new();
+        let mut listed = names(root, POLICIES_DIR, &[".cedar"], &mut found);
+        listed.extend(names(root, playbooks, PLAYBOOK_ENDS, &mut found));
+        let known = [CONFIG_FILE, LOCK_FILE, PEOPLE_FILE].map(str::to_owned);
+        listed.extend(known);
+        let texts = listed.into_iter().filter_map(|name| {
+            let text = match read(root, &name) {
+                Ok(source) => Some(Arc::from(&*source?.text)),
+                Err(_) => None,
+            };
+            Some((name, text))
+        });
+        Self(texts.collect())
+    }
 }
 
 /// Puts `text` in the place of a file, whole or not at all.

@@ -15,5 +15,6 @@ mod forged_vouchers;
 mod forger;
 mod place;
 mod posted;
+mod renewed;
 mod rights;
 mod working;

@@ -127,11 +127,16 @@ impl Place {
 
     /// The engine of a new process.
     pub fn engine(&self) -> Engine {
+        Engine::open(self.workspace()).unwrap()
+    }
+
+    /// The files as they are now.
+    pub fn workspace(&self) -> Workspace {
         let opening = Opening {
             user: "ada",
             lock: LockUse::Ignore,
         };
-        Engine::open(Workspace::open(self.dir.path(), &opening).unwrap()).unwrap()
+        Workspace::open(self.dir.path(), &opening).unwrap()
     }
 
     /// A run that waits for a yes, and that nobody drives; its id.

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use provost_engine::clock::now_ms;
@@ -35,7 +36,7 @@ async fn posted(there: &Engine, runs: usize) -> Vec<String> {
 fn median_until_taken(nudges: bool) -> Duration {
     const RUNS: u64 = 11;
     let place = Place::new("nothing").without_repeats();
-    let engine = place.engine();
+    let engine = Arc::new(place.engine());
     let said = runtime().block_on(async {
         let mut said = Vec::new();
         for _ in 0..RUNS {
@@ -88,7 +89,7 @@ fn who_works_looks_at_once_when_this_process_was_spoken_to() {
 }
 
 /// How many times each run was let go of.
-async fn worked(engine: &Engine) -> (BTreeMap<String, usize>, usize) {
+async fn worked(engine: &Arc<Engine>) -> (BTreeMap<String, usize>, usize) {
     let (_keep, halt) = tokio::sync::watch::channel(false);
     let ends = RefCell::new(BTreeMap::new());
     let (now, most) = (
@@ -118,7 +119,7 @@ async fn worked(engine: &Engine) -> (BTreeMap<String, usize>, usize) {
 #[test]
 fn many_runs_are_driven_at_once_and_no_more_than_that() {
     let place = Place::new("nothing").without_repeats();
-    let engine = place.engine();
+    let engine = Arc::new(place.engine());
     runtime().block_on(async {
         let runs = posted(&engine, 3 * IDLE.runs_max).await;
         let (ends, most) = worked(&engine).await;
@@ -131,7 +132,7 @@ fn many_runs_are_driven_at_once_and_no_more_than_that() {
 #[test]
 fn two_processes_that_work_drive_each_run_once() {
     let place = Place::new("nothing").without_repeats();
-    let (one, other) = (place.engine(), place.engine());
+    let (one, other) = (Arc::new(place.engine()), Arc::new(place.engine()));
     let many = count(20);
     runtime().block_on(async {
         let runs = posted(&one, many).await;
@@ -149,7 +150,7 @@ fn two_processes_that_work_drive_each_run_once() {
 #[test]
 fn a_run_has_one_driver_in_a_process() {
     let place = Place::new("nothing");
-    let engine = place.engine();
+    let engine = Arc::new(place.engine());
     runtime().block_on(async {
         let mut session = begin(&engine).await;
         let run = session.state().head.run.clone();

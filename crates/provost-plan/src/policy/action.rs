@@ -1,9 +1,10 @@
-//! What people may say to a run beside yes and no: who may answer, settle, amend, stop, resume.
+//! What people may do to a run beside yes and no: who may answer, settle, amend, stop, resume, and
+//! what a server lets them do: see, reveal, begin, govern.
 //!
-//! Owns the decision of these five actions and the rules that no policy file can lift: an agent
-//! says
-//! nothing to a run, a stranger only in a solo workspace, where one person is everybody. INVARIANT:
-//! any error denies, and there is no other judge, for what arrives and for what a journal has.
+//! Owns the decision of these actions and the rules that no policy file can lift: an agent says
+//! nothing to a run and is shown no value, and a stranger does something only in a solo workspace,
+//! where one person is everybody. INVARIANT: any error denies, and there is no other judge, for
+//! what arrives and for what a journal has.
 
 use cedar_policy::{Context, Decision as Answer, RestrictedExpression};
 use serde::{Deserialize, Serialize};
@@ -12,7 +13,7 @@ use std::collections::BTreeSet;
 use super::approver::{named, shared_facts};
 use super::entities::{resource_entity, uid};
 use super::load::words_of;
-use super::vocabulary::RUN;
+use super::vocabulary::{RUN, WORKSPACE};
 use super::{AskTerms, Policy, Principal, PrincipalKind, Rights};
 use crate::catalog::{Effect, Operation, Risk};
 
@@ -29,16 +30,28 @@ pub enum RunAction {
     Stop,
     /// To let go on what was paused.
     Resume,
+    /// To look at it: lists, page, cards, stream.
+    See,
+    /// To be shown what its tools gave, in clear; never what is secret.
+    Reveal,
+    /// To begin one, or to have a plan checked for one.
+    Begin,
+    /// To have the files of the workspace read anew, and to end logins of others.
+    Govern,
 }
 
 impl RunAction {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 9] = [
         Self::Answer,
         Self::Settle,
         Self::Amend,
         Self::Stop,
         Self::Resume,
+        Self::See,
+        Self::Reveal,
+        Self::Begin,
+        Self::Govern,
     ];
 
     /// The name of the action in policies.
@@ -50,7 +63,31 @@ impl RunAction {
             Self::Amend => "amend",
             Self::Stop => "stop",
             Self::Resume => "resume",
+            Self::See => "see",
+            Self::Reveal => "reveal",
+            Self::Begin => "begin",
+            Self::Govern => "govern",
         }
+    }
+
+    /// The action of this name.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|action| action.word() == word)
+    }
+
+    /// The kind of resource that it is done to.
+    pub(super) fn resource(self) -> &'static str {
+        match self {
+            Self::Govern => WORKSPACE,
+            _ => RUN,
+        }
+    }
+
+    /// Whether an agent may do it, if policy says so. What agents are told decides what they plan,
+    /// and what they say would pass for the word of a person.
+    pub(super) fn is_for_agents(self) -> bool {
+        matches!(self, Self::See | Self::Begin)
     }
 
     /// The attributes of its context: their types, and whether they are always there.
@@ -63,7 +100,10 @@ impl RunAction {
                 ("names_principal", "Boolean", true),
             ],
             Self::Resume => &[MAY_APPROVE, ("stopped_by", "User", false)],
+            // Why also of those that begin: a policy about every action on a run reads it.
+            Self::See | Self::Reveal | Self::Begin => &[MAY_APPROVE, ("own", "Boolean", true)],
             Self::Settle | Self::Amend | Self::Stop => &[MAY_APPROVE],
+            Self::Govern => &[],
         }
     }
 }
@@ -95,14 +135,14 @@ impl OperationFacts {
     }
 }
 
-/// What policy is asked about: what somebody wants to say to a run.
+/// What policy is asked about: what somebody wants to do to a run.
 #[derive(Clone, Copy, Debug)]
 pub struct ActionFacts<'a> {
     /// What they do.
     pub action: RunAction,
     /// Who.
     pub by: &'a Principal,
-    /// Who asked for the run.
+    /// Who asked for the run; who asks, where there is none yet.
     pub requester: &'a Principal,
     /// The call that is settled.
     pub operation: Option<&'a OperationFacts>,
@@ -112,7 +152,25 @@ pub struct ActionFacts<'a> {
     pub stopped_by: Option<&'a str>,
 }
 
-impl ActionFacts<'_> {
+impl<'a> ActionFacts<'a> {
+    /// Those of an action that is no statement: who does it, and who asked for the run.
+    #[must_use]
+    pub fn of(action: RunAction, by: &'a Principal, requester: &'a Principal) -> Self {
+        Self {
+            action,
+            by,
+            requester,
+            operation: None,
+            addressee: None,
+            stopped_by: None,
+        }
+    }
+
+    /// Whether it is the very one who asked for the run: not a person whose agent did.
+    fn is_own(&self) -> bool {
+        (self.by.kind, &self.by.id) == (self.requester.kind, &self.requester.id)
+    }
+
     fn names_principal(&self) -> bool {
         let by = self.by;
         self.addressee
@@ -120,11 +178,14 @@ impl ActionFacts<'_> {
     }
 }
 
-/// Why somebody may not say that to a run.
+/// Why somebody may not do that to a run.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ActionDenied {
     /// Only people do.
-    #[error("`{id}` may not {action}: `{id}` is an agent, and only people say something to a run")]
+    #[error(
+        "`{id}` may not {action}: `{id}` is an agent, and {}",
+        of_people(action)
+    )]
     Agent {
         /// Who.
         id: String,
@@ -193,6 +254,14 @@ impl ActionDenied {
     }
 }
 
+fn of_people(action: &str) -> &'static str {
+    match RunAction::of(action) {
+        Some(RunAction::Reveal) => "values are shown to people alone",
+        Some(RunAction::Govern) => "only people govern a workspace",
+        _ => "only people say something to a run",
+    }
+}
+
 fn of_others(policies: &[String]) -> String {
     match policies {
         [] => "no policy lets anybody".to_owned(),
@@ -211,18 +280,20 @@ impl Policy {
 }
 
 impl Rights {
-    /// Whether somebody may say that to a run; the policies that permit it. In a solo workspace
+    /// Whether somebody may do that to a run; the policies that permit it. In a solo workspace
     /// whoever is at the machine may, but for a question that is somebody else's.
     ///
     /// # Errors
     /// [`ActionDenied`] says why not.
     pub fn judge(&self, facts: &ActionFacts<'_>) -> Result<Vec<String>, ActionDenied> {
         let (id, action) = (facts.by.id.clone(), facts.action.word());
-        if facts.by.kind != PrincipalKind::User {
+        let is_agent = facts.by.kind != PrincipalKind::User;
+        if is_agent && !facts.action.is_for_agents() {
             return Err(ActionDenied::Agent { id, action });
         }
         let misses = facts.addressee.filter(|_| !facts.names_principal());
-        if self.solo {
+        // Why not for an agent: it is not the one person, and sees what it began also here.
+        if self.solo && !is_agent {
             return match misses {
                 None => Ok(Vec::new()),
                 Some(of) => Err(ActionDenied::Addressee {
@@ -232,7 +303,7 @@ impl Rights {
                 }),
             };
         }
-        if !self.people.is_listed(&facts.by.id) {
+        if !self.solo && !self.people.is_listed(&facts.by.id) {
             return Err(ActionDenied::Stranger { id, action });
         }
         match self.ask(facts) {
@@ -287,11 +358,15 @@ impl Rights {
         let Some(terms) = self.actions.get(&facts.action) else {
             return Err("the action is missing".to_owned());
         };
-        let resource = resource_entity(RUN, shared_facts(facts.requester, facts.operation)?)?;
+        let seen = shared_facts(facts.requester, facts.operation)?;
+        let resource = resource_entity(facts.action.resource(), seen)?;
         self.answer(facts.by, terms, resource, self.context(facts)?)
     }
 
     fn context(&self, facts: &ActionFacts<'_>) -> Result<Context, String> {
+        if facts.action == RunAction::Govern {
+            return Ok(Context::empty());
+        }
         let asks = AskTerms::default();
         let may = self.may_approve(facts.by, facts.requester, facts.operation, &asks);
         let flag = RestrictedExpression::new_bool;
@@ -307,7 +382,10 @@ impl Rights {
                     pairs.push(("stopped_by".to_owned(), by));
                 }
             }
-            RunAction::Settle | RunAction::Amend | RunAction::Stop => {}
+            RunAction::See | RunAction::Reveal | RunAction::Begin => {
+                pairs.push(("own".to_owned(), flag(facts.is_own())));
+            }
+            RunAction::Settle | RunAction::Amend | RunAction::Stop | RunAction::Govern => {}
         }
         Context::from_pairs(pairs).map_err(|error| words_of(&error))
     }

@@ -21,6 +21,7 @@ mod partly;
 mod repeats;
 mod rights;
 mod roles;
+mod served;
 mod surveying;
 mod totals;
 mod unasked;
@@ -125,12 +126,16 @@ pub(super) fn policy(texts: &[&str]) -> Policy {
 }
 
 pub(super) fn load(texts: &[&str]) -> Result<Policy, Vec<String>> {
+    load_for(texts, &people())
+}
+
+pub(super) fn load_for(texts: &[&str], people: &People) -> Result<Policy, Vec<String>> {
     let sources: Vec<Source> = texts
         .iter()
         .enumerate()
         .map(|(n, text)| Source::new(format!("policies/p{n}.cedar"), *text))
         .collect();
-    Policy::load(&catalog(), &sources, &people()).map_err(|findings| {
+    Policy::load(&catalog(), &sources, people).map_err(|findings| {
         findings
             .into_iter()
             .map(|(source, d)| {

@@ -2,7 +2,7 @@
 //!
 //! Owns entity types, actions and their context. Each operation is an action in the groups
 //! `Action::"call"` and `Action::"server:NAME"`; `Action::"approve"` stands for a person's yes, and
-//! each [`RunAction`] for what else people say to a run.
+//! each [`RunAction`] for what else people do to a run, or to the workspace.
 //! INVARIANT: what the schema declares is what [`super::decide`] supplies, attribute by attribute.
 
 use std::collections::BTreeMap;
@@ -55,6 +55,9 @@ pub(super) const APPROVAL_ATTRIBUTES: [(&str, &str); 5] = [
 
 /// The kind of resource of what people say to a run beside that.
 pub(super) const RUN: &str = "Run";
+
+/// The kind of resource of what concerns no run but the whole: it looks as a run without a call.
+pub(super) const WORKSPACE: &str = "Workspace";
 
 /// The attributes of such a resource, beside `requester`: those of the call that is settled.
 pub(super) const RUN_ATTRIBUTES: [(&str, &str); 4] = [
@@ -142,10 +145,14 @@ fn run_action(action: RunAction) -> Value {
         }
         ((*name).to_owned(), ty)
     });
+    let principals: &[&str] = match action.is_for_agents() {
+        true => &["User", "Agent"],
+        false => &["User"],
+    };
     json!({
         "appliesTo": {
-            "principalTypes": ["User"],
-            "resourceTypes": [RUN],
+            "principalTypes": principals,
+            "resourceTypes": [action.resource()],
             "context": { "type": "Record", "attributes": attributes.collect::<Map<_, _>>() },
         },
     })
@@ -169,6 +176,7 @@ fn entity_types() -> Value {
         "Call": { "shape": { "type": "Record", "attributes": attributes(&CALL_ATTRIBUTES) } },
         "Approval": { "shape": { "type": "Record", "attributes": approval } },
         RUN: { "shape": { "type": "Record", "attributes": run } },
+        WORKSPACE: { "shape": { "type": "Record", "attributes": run } },
     })
 }
 

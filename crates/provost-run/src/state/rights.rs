@@ -1,9 +1,8 @@
 //! Rights: what somebody does to a run by a statement, in the words that policy is asked in.
 //!
-//! Owns the facts of each of the five actions, taken from the state: the machine asks with them
-//! when
-//! a statement arrives, and whoever reads a journal when it is read again. Judges nothing itself.
-//! INVARIANT: both ask the same.
+//! Owns the facts of each of the five statements, taken from the state: the machine asks with them
+//! when a statement arrives, and whoever reads a journal when it is read again. Judges nothing
+//! itself. INVARIANT: both ask the same.
 
 use provost_plan::policy::{ActionFacts, OperationFacts, Principal, RunAction};
 
@@ -30,14 +29,7 @@ pub(crate) enum Act<'a> {
 impl State {
     /// The facts by which it is judged whether `by` may do this here and now.
     pub(crate) fn facts<'a>(&'a self, act: Act<'a>, by: &'a Principal) -> ActionFacts<'a> {
-        let facts = ActionFacts {
-            action: RunAction::Stop,
-            by,
-            requester: &self.head.principal,
-            operation: None,
-            addressee: None,
-            stopped_by: None,
-        };
+        let facts = ActionFacts::of(RunAction::Stop, by, &self.head.principal);
         match act {
             Act::Answer(addressee) => ActionFacts {
                 action: RunAction::Answer,

@@ -11,7 +11,7 @@ use provost_plan::digest::Digest;
 use serde::Deserialize;
 
 use super::input::Parameters;
-use super::run::reveals;
+use super::run::revealed;
 use crate::app::App;
 use crate::door::Viewer;
 use crate::problem::{Problem, ProblemKind};
@@ -30,11 +30,10 @@ pub(crate) async fn get(
     Path(digest): Path<String>,
     Parameters(EvidenceQuery { run }): Parameters<EvidenceQuery>,
 ) -> Result<Response, Problem> {
-    reveals(&viewer)?;
     let unfit = |_| Problem::new(ProblemKind::Unfit, format!("`{digest}` is no digest"));
     let digest: Digest = digest.parse().map_err(unfit)?;
     let kept = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = revealed(shared, &viewer, &run)?;
         let kept = history::shown_evidence(&run.events, shared.desk.store()?, &digest)?;
         let Some(kept) = kept else {
             let detail = "the run does not cite these bytes, or they stand behind something secret";

@@ -14,7 +14,7 @@ pub(crate) async fn alive() -> Json<Value> {
 
 /// `GET /readyz`: runs can begin here, and what is said is kept.
 pub(crate) async fn ready(State(app): State<App>) -> Result<Json<Value>, Problem> {
-    if let Some(failure) = app.engine.store().failure() {
+    if let Some(failure) = app.engine().store().failure() {
         return Err(Problem::new(ProblemKind::Halting, failure.to_string()));
     }
     if *app.halt.borrow() {

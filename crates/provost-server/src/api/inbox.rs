@@ -63,7 +63,7 @@ impl InboxQuery {
             after: after.transpose()?,
             kind: kind.map(of_kind).transpose()?,
             run: self.run.clone(),
-            principal: None,
+            principals: None,
             // Why one more: it tells whether there is another page.
             limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
         })
@@ -97,14 +97,14 @@ fn read(
 ) -> Result<(Vec<Value>, Option<String>), Problem> {
     let now = now_ms();
     let most = (page.limit as usize).saturating_sub(1);
-    let found = shared.desk.inbox(viewer, page)?;
+    let found = shared.desk.inbox(&shared.engine(), viewer, page)?;
     let (mut shown, mut place) = (Vec::new(), None);
     for (at, one) in found.iter().enumerate() {
         if at == most || shown.len() == asked.limit() {
             return Ok((shown, place));
         }
         place = Some(format!("{}.{}", one.place.0, one.place.1));
-        let run = shared.desk.run(&shared.engine, viewer, &one.run)?;
+        let run = shared.desk.run(&shared.engine(), viewer, &one.run)?;
         let mut entry = wait::to_json(shared, viewer, &run, &one.wait, now);
         if asked.mine && entry.get("may") != Some(&Value::Bool(true)) {
             continue;
@@ -121,7 +121,7 @@ fn read(
 pub(crate) async fn count(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
     let counts = app
         .read(move |shared| {
-            let counts = shared.desk.inbox_counts(&viewer)?;
+            let counts = shared.desk.inbox_counts(&shared.engine(), &viewer)?;
             Ok(json!({
                 "schema": "provost/inbox-count/v1",
                 "all": counts.all,

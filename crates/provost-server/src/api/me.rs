@@ -2,10 +2,12 @@
 
 use axum::Json;
 use axum::extract::State;
+use provost_plan::policy::RunAction;
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::door::{Login, Viewer};
+use crate::may;
 
 /// `GET /v1/me`.
 pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
@@ -13,6 +15,8 @@ pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
         Login::Session { ends_ms, .. } => Some(*ends_ms),
         Login::Token { .. } => None,
     };
+    let workspace = app.workspace();
+    let may = |action| may::ask_of(workspace.policy(), action, &viewer.principal).is_ok();
     Json(json!({
         "schema": "provost/me/v1",
         "person": viewer.principal.id,
@@ -20,6 +24,7 @@ pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
         "groups": viewer.principal.groups,
         "login": viewer.login_word(),
         "ends_ms": ends_ms,
-        "solo": app.engine.workspace().is_solo(),
+        "may": { "begin": may(RunAction::Begin), "govern": may(RunAction::Govern) },
+        "solo": workspace.is_solo(),
     }))
 }

@@ -1,7 +1,9 @@
 //! One run: its state, plan, trace, cause, events and cards.
 //!
 //! Owns the form of each view; the content is the engine's and the terminal's. INVARIANT: values
-//! leave through `shown` alone, and an agent sees none.
+//! leave through `shown` alone, and only to whom policy lets them be revealed: never to an agent.
+
+use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
@@ -32,7 +34,7 @@ pub(crate) async fn get(
 ) -> Result<Response, Problem> {
     let (etag, value) = app
         .read(move |shared| {
-            let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+            let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
             Ok((run.etag(), of_run(shared, &viewer, &run)))
         })
         .await?;
@@ -54,10 +56,9 @@ fn of_run(shared: &Shared, viewer: &Viewer, run: &SeenRun) -> Value {
     let now = now_ms();
     let waits = run.waits();
     let waits = waits.map(|one| wait::to_json(shared, viewer, run, &one, now));
-    let mut value = if viewer.sees_all() {
-        (shared.lent.run)(state)
-    } else {
-        statuses(state)
+    let mut value = match shared.desk.reveals(&shared.engine(), viewer, run) {
+        Ok(()) => (shared.lent.run)(state),
+        Err(_) => statuses(state),
     };
     if let Value::Object(map) = &mut value {
         map.remove("waiting_for");
@@ -74,7 +75,7 @@ fn of_run(shared: &Shared, viewer: &Viewer, run: &SeenRun) -> Value {
     value
 }
 
-/// What an agent sees of a run that it began: no value, no text of a tool.
+/// What is seen of a run whose values are not revealed: no value, no text of a tool.
 fn statuses(state: &RunState) -> Value {
     let steps = state.steps.iter();
     let steps: Map<String, Value> = steps
@@ -105,7 +106,7 @@ pub(crate) async fn plan(
     Parameters(asked): Parameters<PlanQuery>,
 ) -> Result<Json<Value>, Problem> {
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         let in_force = run.state().in_force.revision;
         let (document, record) = match asked.revision.filter(|number| *number != in_force) {
             Some(number) => {
@@ -148,16 +149,16 @@ pub(crate) async fn diff(
     Path(run): Path<String>,
     Parameters(DiffQuery { from, to }): Parameters<DiffQuery>,
 ) -> Result<Json<Value>, Problem> {
-    reveals(&viewer)?;
+    viewer.speaks()?;
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         for number in [from, to] {
             if run.revision(number).is_none() {
                 return Err(Problem::not_found("revision"));
             }
         }
         let failed = |why: String| Problem::new(ProblemKind::Failed, why);
-        (shared.lent.diff)(shared.engine.workspace(), &run, [from, to]).map_err(failed)
+        (shared.lent.diff)(&shared.workspace(), &run, [from, to]).map_err(failed)
     });
     Ok(Json(value.await?))
 }
@@ -169,7 +170,7 @@ pub(crate) async fn step(
     Path((run, step)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         let state = run.state();
         let known = state.steps.get(&step);
         let known = known.ok_or_else(|| Problem::not_found("step"))?;
@@ -178,13 +179,14 @@ pub(crate) async fn step(
         let steps = checked.plan().value.get("steps").and_then(Value::as_array);
         let named = |one: &&Value| one.get("id").and_then(Value::as_str) == Some(&*step);
         let items = known.items.iter();
+        let told = shared.desk.reveals(&shared.engine(), &viewer, &run).is_ok();
         Ok(json!({
             "schema": "provost/step/v1",
             "run": state.head.run,
             "step": step,
             "status": known.status.word(),
             "class": known.class.map(provost_engine::run::outcome::Class::word),
-            "message": viewer.sees_all().then_some(&known.message),
+            "message": told.then_some(&known.message),
             "items": items.len(),
             "definition": steps.and_then(|steps| steps.iter().find(named)),
             "record": checked.step(&step).map(|(_, record)| record),
@@ -199,9 +201,8 @@ pub(crate) async fn trace(
     viewer: Viewer,
     Path(run): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    reveals(&viewer)?;
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = revealed(shared, &viewer, &run)?;
         let traced = run.trace();
         Ok(json!({
             "schema": "provost/trace/v1",
@@ -222,10 +223,9 @@ pub(crate) async fn why(
     viewer: Viewer,
     Path(run): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    reveals(&viewer)?;
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
-        Ok(run.why(&shared.engine)?.document(run.state()))
+        let run = revealed(shared, &viewer, &run)?;
+        Ok(run.why(&shared.engine())?.document(run.state()))
     });
     Ok(Json(value.await?))
 }
@@ -246,10 +246,9 @@ pub(crate) async fn events(
     Path(run): Path<String>,
     Parameters(asked): Parameters<AskedEvents>,
 ) -> Result<Json<Value>, Problem> {
-    reveals(&viewer)?;
     let limit = asked.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX);
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = revealed(shared, &viewer, &run)?;
         let of = run.events.iter().enumerate().skip(asked.after).take(limit);
         let events: Vec<Value> = of
             .map(|(at, (event, at_ms))| {
@@ -278,9 +277,10 @@ pub(crate) async fn card(
     viewer: Viewer,
     Path((run, digest)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
-    reveals(&viewer)?;
+    // Why before: who decides is shown what they decide on, and an agent decides nothing.
+    viewer.speaks()?;
     let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &viewer, &run)?;
+        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
         let found = run
             .card(&digest)
             .ok_or_else(|| Problem::not_found("card"))?;
@@ -305,7 +305,7 @@ fn of_card(
             .with("stands", json!(stands.to_string())));
     }
     let text = (shared.lent.card)(digest, &known.card);
-    let file = CardFile::new(shared.engine.inbox().store(), known.card.clone(), text);
+    let file = CardFile::new(shared.engine().inbox().store(), known.card.clone(), text);
     let failed = |error: serde_json::Error| Problem::new(ProblemKind::Failed, error.to_string());
     let mut value = serde_json::to_value(&file).map_err(failed)?;
     let of_card = |kind, of: Option<Digest>| kind == WaitKind::Approval && of == Some(*digest);
@@ -335,11 +335,13 @@ fn in_its_place(state: &RunState, known: &CardState) -> Option<Digest> {
     open.find(|(_, card)| same(card)).map(|(digest, _)| *digest)
 }
 
-/// Values are for people: an agent sees none.
-pub(super) fn reveals(viewer: &Viewer) -> Result<(), Problem> {
-    if viewer.sees_all() {
-        return Ok(());
-    }
-    let detail = "values of a run are shown to people, not to agents";
-    Err(Problem::new(ProblemKind::NotAllowed, detail))
+/// A run whose values a viewer may be shown.
+pub(super) fn revealed(
+    shared: &Shared,
+    viewer: &Viewer,
+    run: &str,
+) -> Result<Arc<SeenRun>, Problem> {
+    let run = shared.desk.run(&shared.engine(), viewer, run)?;
+    shared.desk.reveals(&shared.engine(), viewer, &run)?;
+    Ok(run)
 }

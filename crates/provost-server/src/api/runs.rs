@@ -13,7 +13,7 @@ use provost_engine::run::event::{AskMode, Event, PlannerChoice, RunStatus};
 use provost_engine::store::{RunPage, RunRow, StoreError};
 use provost_engine::summary::Summary;
 use provost_plan::plan::request::PlanningMode;
-use provost_plan::policy::{Principal, PrincipalKind};
+use provost_plan::policy::{Principal, PrincipalKind, RunAction};
 use provost_plan::source::Source;
 use ring::hmac;
 use serde::Deserialize;
@@ -23,6 +23,7 @@ use super::input::{JsonBody, Parameters};
 use super::{LIST_DEFAULT, LIST_MAX};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
+use crate::may;
 use crate::problem::{Problem, ProblemKind};
 
 /// The kinds of planners that a run can begin with.
@@ -59,7 +60,8 @@ pub(crate) struct RunsQuery {
 }
 
 impl RunsQuery {
-    fn page(self, viewer: &Viewer) -> Result<(RunPage, usize), Problem> {
+    /// The page that is asked for, of whomever it may be, and the person whose runs are wanted.
+    fn page(self) -> Result<(RunPage, Option<Principal>, usize), Problem> {
         let limit = self.limit.unwrap_or(LIST_DEFAULT).clamp(1, LIST_MAX);
         let words = self.status.iter().flat_map(|words| words.split(','));
         let statuses: Vec<String> = words.map(str::to_owned).collect();
@@ -80,20 +82,19 @@ impl RunsQuery {
             id,
             groups: Default::default(),
         });
-        let principal = viewer.only_sees_own().or(by);
         let page = RunPage {
             before: self.after,
             statuses,
             goal: self.q,
             since_ms: self.since,
             until_ms: self.until,
-            principal,
+            principals: None,
             planner: self.planner,
             playbook: self.playbook,
             // Why one more: it tells whether there is another page.
             limit: u32::try_from(limit + 1).unwrap_or(u32::MAX),
         };
-        Ok((page, limit))
+        Ok((page, by, limit))
     }
 }
 
@@ -103,27 +104,45 @@ pub(crate) async fn list(
     viewer: Viewer,
     Parameters(asked): Parameters<RunsQuery>,
 ) -> Result<Json<Value>, Problem> {
-    let (page, limit) = asked.page(&viewer)?;
-    let mut rows = app
-        .read(move |shared| Ok(shared.desk.store()?.runs_page(&page)?))
-        .await?;
-    let more = rows.len() > limit;
-    rows.truncate(limit);
-    let after = rows.last().map(|(n, _)| n.to_string()).filter(|_| more);
-    let runs: Vec<Value> = rows.iter().map(|(_, row)| row_json(row)).collect();
+    let (page, by, limit) = asked.page()?;
+    let read = app.read(move |shared| {
+        let scope = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::See)?;
+        let scope = match by {
+            Some(person) => scope.of(person),
+            None => scope,
+        };
+        let page = RunPage {
+            principals: scope.principals(),
+            ..page
+        };
+        let mut rows = shared.desk.store()?.runs_page(&page)?;
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        let after = rows.last().map(|(n, _)| n.to_string()).filter(|_| more);
+        let told = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::Reveal)?;
+        let runs = rows.iter();
+        let runs = runs.map(|(_, row)| Ok(row_json(row, shared.desk.is_in(&told, &row.id)?)));
+        Ok((runs.collect::<Result<Vec<Value>, Problem>>()?, after))
+    });
+    let (runs, after) = read.await?;
     Ok(Json(
         json!({ "schema": "provost/runs/v2", "runs": runs, "after": after }),
     ))
 }
 
-fn row_json(row: &RunRow) -> Value {
+/// A run in the list; what its tools said only to who may be told.
+fn row_json(row: &RunRow, told: bool) -> Value {
     let summary: Summary = serde_json::from_str(&row.summary).unwrap_or_default();
     json!({
         "id": row.id,
         "goal": row.goal,
         "status": row.status,
         "revision": summary.revision,
-        "message": summary.message,
+        "message": summary.message.filter(|_| told),
         "created_ms": row.created_at_ms,
         "updated_ms": row.updated_at_ms,
         "seq": row.head_seq,
@@ -217,6 +236,11 @@ fn prepare(
     wanted: Wanted,
     key: Option<&str>,
 ) -> Result<Prepared, Problem> {
+    may::ask_of(
+        shared.workspace().policy(),
+        RunAction::Begin,
+        &viewer.principal,
+    )?;
     let new = new_run(shared, viewer, wanted)?;
     let principal = match &new.planner {
         // Why: what a client planned acts for an agent, whoever carries it.
@@ -232,14 +256,14 @@ fn prepare(
 }
 
 fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, Problem> {
-    let workspace = shared.engine.workspace();
+    let workspace = shared.workspace();
     let ask = wanted.ask.unwrap_or(workspace.ask());
     match (wanted.goal, wanted.plan) {
         (Some(goal), None) => {
             let routed = if wanted.planner_first {
-                planner_first(workspace, &goal, wanted.mode)
+                planner_first(&workspace, &goal, wanted.mode)
             } else {
-                route(workspace, &goal, wanted.mode)
+                route(&workspace, &goal, wanted.mode)
             };
             let no_planner =
                 |error: RouteError| Problem::new(ProblemKind::NoPlanner, error.to_string());
@@ -278,14 +302,14 @@ pub(super) fn judge(
         Value::String(text) => text.clone(),
         other => serde_json::to_string_pretty(other).unwrap_or_default(),
     };
-    let workspace = shared.engine.workspace();
+    let workspace = shared.workspace();
     if viewer.principal.kind == PrincipalKind::Agent {
         let client = viewer.login_word().replace(' ', "-");
-        let judged = of_client(workspace, &client, text.clone());
+        let judged = of_client(&workspace, &client, text.clone());
         return (judged, PlannerChoice::Client { client, text });
     }
     let name = format!("plan of {}", viewer.principal.id);
-    let judged = of_file(workspace, Source::new(name.as_str(), text.as_str()));
+    let judged = of_file(&workspace, Source::new(name.as_str(), text.as_str()));
     let playbook = None;
     (
         judged,
@@ -319,6 +343,11 @@ pub(crate) async fn check(
     }
     let asked: Check = body.into()?;
     let checked = app.read(move |shared| {
+        may::ask_of(
+            shared.workspace().policy(),
+            RunAction::Begin,
+            &viewer.principal,
+        )?;
         let (judged, _) = judge(shared, &viewer, &asked.plan);
         Ok((shared.lent.findings)(&judged))
     });
@@ -352,7 +381,7 @@ fn same_before(shared: &Shared, run: &str, new: &NewRun) -> Result<Option<String
         Err(error) => return Err(error.into()),
         Ok(_) => {}
     }
-    let (_, events) = shared.engine.fold_through(store, run)?;
+    let (_, events) = shared.engine().fold_through(store, run)?;
     let same = events.first().is_some_and(|(first, _)| match first {
         Event::RunCreated(created) => {
             created.goal == new.goal

@@ -73,7 +73,7 @@ pub(crate) fn may(
     };
     let asked = shared
         .desk
-        .would_take(&shared.engine, run, viewer, statement);
+        .would_take(&shared.engine(), run, viewer, statement);
     match asked {
         // Why fine: who may answer is told before what the answer must be.
         Err(problem) if problem.kind == ProblemKind::BadAnswer => Ok(()),

@@ -9,34 +9,50 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::input::JsonBody;
+use super::logins;
 use crate::app::App;
-use crate::door::{Login, Viewer};
+use crate::door::Viewer;
+use crate::files;
 use crate::problem::{Problem, ProblemKind};
 use provost_engine::people::Credential;
 
 /// `GET /v1/workspace`.
-pub(crate) async fn get(State(app): State<App>, _: Viewer) -> Json<Value> {
-    let workspace = app.engine.workspace();
+pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
+    Json(described(&app, &viewer))
+}
+
+/// `POST /v1/workspace/reload`: reads the files anew.
+pub(crate) async fn reload(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
+    logins::governs(&app, &viewer)?;
+    files::read_anew_by(&app, &viewer).await?;
+    Ok(Json(described(&app, &viewer)))
+}
+
+fn described(app: &App, viewer: &Viewer) -> Value {
+    let workspace = app.workspace();
     let required = workspace.required().least;
     let name = workspace
         .root()
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    Json(json!({
+    let governs = logins::governs(app, viewer);
+    json!({
         "schema": "provost/workspace/v1",
         "name": name,
         "description": workspace.description(),
-        "store": app.engine.inbox().store(),
+        "store": app.engine().inbox().store(),
         "solo": workspace.is_solo(),
         "signed": required == Credential::Signature,
         "require": required.word(),
+        "files": app.files.to_json(governs.is_ok()),
         "version": env!("CARGO_PKG_VERSION"),
-    }))
+    })
 }
 
 /// `GET /v1/tools`.
 pub(crate) async fn tools(State(app): State<App>, _: Viewer) -> Json<Value> {
-    let catalog = app.engine.workspace().catalog();
+    let workspace = app.workspace();
+    let catalog = workspace.catalog();
     let tools: Vec<_> = catalog.iter().map(|one| ToolSignature::of(one)).collect();
     let roles: Vec<_> = catalog.roles().map(|role| RoleView::of(role)).collect();
     Json(json!({ "schema": "provost/client-tools/v1", "tools": tools, "roles": roles }))
@@ -62,7 +78,7 @@ fn of_stop(stop: &Stopped) -> Value {
 /// What a stop binds. Of everything the name is `-`: an address has no empty part.
 fn scope(app: &App, scope: &str, name: String) -> Result<(StopScope, String), Problem> {
     let unbound = |detail: String| Problem::new(ProblemKind::BindsNothing, detail);
-    let workspace = app.engine.workspace();
+    let workspace = app.workspace();
     match scope {
         "all" if name == "-" => Ok((StopScope::All, String::new())),
         "principal" => Ok((StopScope::Principal, name)),
@@ -101,7 +117,7 @@ pub(crate) async fn stop(
         reason,
         at_ms: now_ms(),
     };
-    app.engine.store().stop(&stopped).await?;
+    app.engine().store().stop(&stopped).await?;
     Ok(Json(of_stop(&stopped)))
 }
 
@@ -114,52 +130,14 @@ pub(crate) async fn lift(
     viewer.speaks()?;
     let (scope, name) = scope(&app, &word, name)?;
     let by = &viewer.principal.id;
-    app.engine.store().unstop(scope, &name, by).await?;
+    app.engine().store().unstop(scope, &name, by).await?;
     Ok(Json(json!({ "schema": "provost/stops/v1", "stops": [] })))
-}
-
-/// `GET /v1/sessions`: one's own.
-pub(crate) async fn sessions(
-    State(app): State<App>,
-    viewer: Viewer,
-) -> Result<Json<Value>, Problem> {
-    let all = app.database.sessions(Some(&viewer.principal.id))?;
-    let this = match &viewer.login {
-        Login::Session { digest, .. } => digest.as_str(),
-        Login::Token { .. } => "",
-    };
-    let shown = all.iter().map(|one| {
-        json!({
-            "login": one.login,
-            "began_ms": one.began_ms,
-            "ends_ms": one.ends_ms,
-            "seen_ms": one.seen_ms,
-            "this": one.digest == this,
-        })
-    });
-    let shown: Vec<Value> = shown.collect();
-    Ok(Json(
-        json!({ "schema": "provost/sessions/v1", "sessions": shown }),
-    ))
-}
-
-/// `DELETE /v1/sessions`: ends all of one's own.
-pub(crate) async fn end_sessions(
-    State(app): State<App>,
-    viewer: Viewer,
-) -> Result<Json<Value>, Problem> {
-    viewer.speaks()?;
-    let ended = app.database.end(Some(&viewer.principal.id), None)?;
-    app.database
-        .note(&viewer.principal.id, "ended all sessions")?;
-    Ok(Json(
-        json!({ "schema": "provost/sessions/v1", "ended": ended }),
-    ))
 }
 
 /// `GET /v1/playbooks`.
 pub(crate) async fn playbooks(State(app): State<App>, _: Viewer) -> Json<Value> {
-    let playbooks = app.engine.workspace().playbooks().playbooks();
+    let workspace = app.workspace();
+    let playbooks = workspace.playbooks().playbooks();
     let playbooks: Vec<Value> = playbooks
         .map(|playbook| {
             let params = playbook.param_schemas();
@@ -174,41 +152,4 @@ pub(crate) async fn playbooks(State(app): State<App>, _: Viewer) -> Json<Value> 
         })
         .collect();
     Json(json!({ "schema": "provost/playbooks/v1", "playbooks": playbooks }))
-}
-
-/// `GET /v1/tokens`: one's own.
-pub(crate) async fn tokens(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
-    let all = app.database.tokens(Some(&viewer.principal.id))?;
-    let this = match &viewer.login {
-        Login::Session { .. } => "",
-        Login::Token { name, .. } => name.as_str(),
-    };
-    let shown = all.iter().map(|one| {
-        json!({
-            "name": one.name,
-            "agent": one.is_agent,
-            "made_ms": one.made_ms,
-            "ends_ms": one.ends_ms,
-            "this": one.name == this,
-        })
-    });
-    let shown: Vec<Value> = shown.collect();
-    Ok(Json(
-        json!({ "schema": "provost/tokens/v1", "tokens": shown }),
-    ))
-}
-
-/// `DELETE /v1/tokens/{name}`: ends one of one's own.
-pub(crate) async fn end_token(
-    State(app): State<App>,
-    viewer: Viewer,
-    Path(name): Path<String>,
-) -> Result<Json<Value>, Problem> {
-    viewer.speaks()?;
-    if !app.database.revoke(&name, Some(&viewer.principal.id))? {
-        return Err(Problem::not_found("token"));
-    }
-    app.database
-        .note(&viewer.principal.id, &format!("ended the token {name}"))?;
-    Ok(Json(json!({ "schema": "provost/tokens/v1", "ended": 1 })))
 }

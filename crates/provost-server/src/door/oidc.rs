@@ -229,7 +229,7 @@ fn hold_to_account(app: &App, person: &str, account: &LoginAccount) -> Result<()
     if let Some(other) = app.database.person_of(account)?
         && other != person
     {
-        if app.engine.workspace().people().is_listed(&other) {
+        if app.workspace().people().is_listed(&other) {
             let detail = format!("this account of the provider signed in as `{other}` before");
             return Err(refused(detail).hint(ANOTHER_ACCOUNT));
         }

@@ -14,13 +14,15 @@ use provost_engine::store::{RunFilter, RunPage, RunRow};
 use provost_plan::catalog::Operation;
 use provost_plan::plan::ranking;
 use provost_plan::plan::request::{RoleView, ToolSignature};
-use provost_plan::policy::Principal;
+use provost_plan::policy::{Principal, RunAction};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
 
 use crate::app::FindingsJson;
 use crate::door::Viewer;
 use crate::drive::Beginner;
+use crate::may::{self, RequesterScope, Verdicts};
 use crate::problem::Problem;
 
 /// Arguments of `list_tools`.
@@ -128,7 +130,7 @@ impl From<EngineError> for RequestRefusal {
 pub struct Caller {
     /// The agent that its runs act for.
     pub principal: Principal,
-    /// Whether it sees every run of the workspace, or only those that act for this agent.
+    /// Whether it sees every run of the workspace: it was started by who has its files.
     pub sees_all: bool,
 }
 
@@ -164,24 +166,60 @@ impl RunMoment {
 
 /// What answers.
 pub struct Requests {
-    engine: Arc<Engine>,
+    engines: watch::Receiver<Arc<Engine>>,
     beginner: Beginner,
     findings: Arc<FindingsJson>,
+    /// What policy said; none where it is not asked: who started the process has the files.
+    verdicts: Option<Arc<Verdicts>>,
 }
 
 impl Requests {
-    /// Requests to this engine; what is submitted goes to whoever drives.
-    pub fn new(engine: Arc<Engine>, beginner: Beginner, findings: Arc<FindingsJson>) -> Self {
+    /// Requests to the engine that stands then; what is submitted goes to whoever drives.
+    pub fn new(
+        engines: watch::Receiver<Arc<Engine>>,
+        beginner: Beginner,
+        findings: Arc<FindingsJson>,
+        verdicts: Option<Arc<Verdicts>>,
+    ) -> Self {
         Self {
-            engine,
+            engines,
             beginner,
             findings,
+            verdicts,
         }
+    }
+
+    fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engines.borrow())
+    }
+
+    /// Whether the caller may begin runs, and have plans checked for them.
+    fn begins(&self, caller: &Caller) -> Result<(), RequestRefusal> {
+        if self.verdicts.is_some() {
+            may::ask_of(
+                self.engine().workspace().policy(),
+                RunAction::Begin,
+                &caller.principal,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// The runs that the caller sees.
+    fn scope(&self, caller: &Caller) -> Result<RequesterScope, EngineError> {
+        let engine = self.engine();
+        let (policy, store) = (engine.workspace().policy(), engine.store());
+        Ok(match &self.verdicts {
+            Some(verdicts) => verdicts.scope(policy, store, RunAction::See, &caller.principal)?,
+            None if caller.sees_all => RequesterScope::All,
+            None => RequesterScope::Only(vec![caller.principal.clone()]),
+        })
     }
 
     /// The operations that a plan may name.
     pub fn list_tools(&self, asked: &ListTools) -> Result<Value, RequestRefusal> {
-        let catalog = self.engine.workspace().catalog();
+        let engine = self.engine();
+        let catalog = engine.workspace().catalog();
         let all = catalog.iter().map(Arc::as_ref);
         let found: Vec<&Operation> = if asked.query.trim().is_empty() {
             all.collect()
@@ -210,7 +248,13 @@ impl Requests {
     }
 
     /// The compiler's word on a plan.
-    pub fn check(&self, asked: Check, client: &str) -> Result<Value, RequestRefusal> {
+    pub fn check(
+        &self,
+        asked: Check,
+        client: &str,
+        caller: &Caller,
+    ) -> Result<Value, RequestRefusal> {
+        self.begins(caller)?;
         let judged = self.judge(asked.plan, client)?;
         Ok((self.findings)(&judged))
     }
@@ -222,6 +266,7 @@ impl Requests {
         client: &str,
         caller: &Caller,
     ) -> Result<String, RequestRefusal> {
+        self.begins(caller)?;
         let judged = self.judge(asked.plan, client)?;
         if judged.plan.is_none() {
             return Err(RequestRefusal((self.findings)(&judged)));
@@ -235,7 +280,7 @@ impl Requests {
             },
             fallback: None,
             mode: None,
-            ask: self.engine.workspace().ask(),
+            ask: self.engine().workspace().ask(),
             again: asked.again,
         };
         let whom = OnBehalf {
@@ -247,18 +292,18 @@ impl Requests {
 
     /// The run that `prefix` begins, if it is for the caller to see.
     pub fn find(&self, prefix: &str, caller: &Caller) -> Result<String, RequestRefusal> {
-        let run = self.engine.find(prefix)?;
-        let seen = caller.sees_all
-            || self.engine.read(&run)?.run.state().head.principal == caller.principal;
-        if seen {
-            return Ok(run);
+        let run = self.engine().find(prefix)?;
+        let requester = self.engine().store().requester_of(&run);
+        let requester = requester.map_err(EngineError::from)?;
+        match self.scope(caller)?.has(requester.as_ref()) {
+            true => Ok(run),
+            false => Err(Problem::not_found("run").into()),
         }
-        Err(Problem::not_found("run").into())
     }
 
     /// Where a run stands.
     pub fn moment(&self, run: &str) -> Result<RunMoment, RequestRefusal> {
-        let row = self.engine.store().run(run).map_err(EngineError::from)?;
+        let row = self.engine().store().run(run).map_err(EngineError::from)?;
         Ok(RunMoment {
             seq: row.head_seq,
             status: row.status,
@@ -267,7 +312,7 @@ impl Requests {
 
     /// How many of a run's steps are settled, of how many.
     pub fn progress(&self, run: &str) -> Result<(f64, f64), RequestRefusal> {
-        let record = self.engine.read(run)?;
+        let record = self.engine().read(run)?;
         let steps = &record.run.state().steps;
         let settled = steps.values().filter(|step| step.status.is_final()).count();
         let count = |n: usize| u32::try_from(n).map_or(f64::MAX, f64::from);
@@ -276,7 +321,7 @@ impl Requests {
 
     /// A run, as a planner may see it.
     pub fn run(&self, run: &str) -> Result<Value, RequestRefusal> {
-        let record = self.engine.read(run)?;
+        let record = self.engine().read(run)?;
         let state = record.run.state();
         let steps: Map<String, Value> = state
             .steps
@@ -317,19 +362,23 @@ impl Requests {
         } else {
             RunFilter::default()
         };
-        let store = self.engine.store();
-        let rows = if caller.sees_all {
-            let limit = Some(asked.limit);
-            store.runs(&RunFilter { limit, ..among })
-        } else {
-            let page = RunPage {
-                statuses: among.statuses,
-                principal: Some(caller.principal.clone()),
-                limit: asked.limit,
-                ..RunPage::default()
-            };
-            let rows = store.runs_page(&page);
-            rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect())
+        let engine = self.engine();
+        let store = engine.store();
+        let rows = match self.scope(caller)?.principals() {
+            None => {
+                let limit = Some(asked.limit);
+                store.runs(&RunFilter { limit, ..among })
+            }
+            principals => {
+                let page = RunPage {
+                    statuses: among.statuses,
+                    principals,
+                    limit: asked.limit,
+                    ..RunPage::default()
+                };
+                let rows = store.runs_page(&page);
+                rows.map(|rows| rows.into_iter().map(|(_, row)| row).collect())
+            }
         };
         let rows: Vec<RunRow> = rows.map_err(EngineError::from)?;
         let waits = history::waits_of(store, rows.iter().map(|row| row.id.as_str()))?;
@@ -356,7 +405,7 @@ impl Requests {
                     .hint("send the plan as YAML or JSON text, or as an object"));
             }
         };
-        let judged = of_client(self.engine.workspace(), client, text);
+        let judged = of_client(self.engine().workspace(), client, text);
         let names_goal = judged.plan.as_ref().map(|plan| plan.plan().goal.is_some());
         if names_goal == Some(false) {
             return Err(RequestRefusal::new("the plan names no goal")

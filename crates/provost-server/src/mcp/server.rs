@@ -136,7 +136,7 @@ impl McpServer {
                 .list_tools(&self.read::<ListTools>(name, &args)?),
             "check_plan" => self
                 .requests
-                .check(self.read::<Check>(name, &args)?, &client),
+                .check(self.read::<Check>(name, &args)?, &client, &caller),
             "submit_plan" => {
                 let submit: Submit = self.read(name, &args)?;
                 let wait = submit.wait_seconds;

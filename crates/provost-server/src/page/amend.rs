@@ -84,7 +84,7 @@ pub(crate) async fn post(
     fields.end()?;
     let (reader, read, kept) = (viewer.clone(), id.clone(), typed.clone());
     let meant = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine, &reader, &read)?;
+        let run = shared.desk.run(&shared.engine(), &reader, &read)?;
         let statement = changed(run.state(), &revision, kept)?;
         Ok((run.state().head.run.clone(), statement))
     });
@@ -103,7 +103,7 @@ pub(crate) async fn post(
             let status = problem.status();
             let refused = (problem, typed);
             let drawn = app.read(move |shared| {
-                let run = shared.desk.run(&shared.engine, &viewer, &id)?;
+                let run = shared.desk.run(&shared.engine(), &viewer, &id)?;
                 html(&page(shared, &viewer, &run, Some(&refused)))
             });
             let mut answer = drawn.await?;
@@ -168,7 +168,7 @@ fn page(
     };
     let would = shared
         .desk
-        .would_take(&shared.engine, run, viewer, as_it_is);
+        .would_take(&shared.engine(), run, viewer, as_it_is);
     // Why not all of it: that nothing is changed yet is no reason against who may.
     let not = |kind| is_about_rights(kind) || kind == ProblemKind::NotOpen;
     let why_not = would.err().filter(|problem| not(problem.kind));

@@ -166,7 +166,7 @@ impl Looked<'_> {
     /// Why whoever looks may not say this; nothing if they may.
     fn would_not(&self, statement: Statement) -> Option<String> {
         let desk = &self.shared.desk;
-        let would = desk.would_take(&self.shared.engine, self.run, self.viewer, statement);
+        let would = desk.would_take(&self.shared.engine(), self.run, self.viewer, statement);
         would.err().map(|problem| problem.detail)
     }
 
@@ -228,7 +228,7 @@ pub(crate) fn why_not(
             let value = any_value(&known.question.answer);
             let answer = Statement::Answer { question, value };
             let desk = &shared.desk;
-            let would = desk.would_take(&shared.engine, run, viewer, answer);
+            let would = desk.would_take(&shared.engine(), run, viewer, answer);
             // Why only rights: the value is a guess, made to ask who may answer at all.
             let denied = would.err().filter(|problem| is_about_rights(problem.kind));
             denied.map(|problem| problem.detail)

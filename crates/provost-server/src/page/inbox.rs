@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::Response;
 use provost_engine::run::state::WaitKind;
 use provost_engine::store::{PlacedWait, RunPage, WaitPage};
+use provost_plan::policy::RunAction;
 
 use super::runs::{RunRowView, rows};
 use super::waits::{self, WaitView};
@@ -34,7 +35,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let frame = Frame::of(&viewer, "inbox");
     let page = app.read(move |shared| {
-        let count = shared.desk.inbox_counts(&viewer)?;
+        let count = shared.desk.inbox_counts(&shared.engine(), &viewer)?;
         let of = |kind, limit| WaitPage {
             kind,
             limit,
@@ -42,8 +43,9 @@ pub(crate) async fn show(
         };
         // Why first: a write in doubt is the gravest of what waits.
         let grave = of(Some(WaitKind::Settlement), WAITS_MAX);
-        let mut found = shared.desk.inbox(&viewer, grave)?;
-        let others = shared.desk.inbox(&viewer, of(None, WAITS_MAX))?;
+        let mut found = shared.desk.inbox(&shared.engine(), &viewer, grave)?;
+        let others = of(None, WAITS_MAX);
+        let others = shared.desk.inbox(&shared.engine(), &viewer, others)?;
         let grave = |one: &PlacedWait| one.wait.kind == WaitKind::Settlement;
         found.extend(others.into_iter().filter(|one| !grave(one)));
         found.truncate(WAITS_MAX as usize);
@@ -51,8 +53,11 @@ pub(crate) async fn show(
         let waits = waits.map(|one| waits::of_row(&one.run, &one.goal, &one.wait));
         let waits = waits.collect();
         let count = count.all;
+        let scope = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::See)?;
         let last = RunPage {
-            principal: viewer.only_sees_own(),
+            principals: scope.principals(),
             limit: LAST,
             ..RunPage::default()
         };

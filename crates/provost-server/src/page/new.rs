@@ -7,6 +7,7 @@ use askama::Template;
 use axum::extract::{RawForm, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Redirect, Response};
+use provost_plan::policy::RunAction;
 
 use super::form::FormFields;
 use super::waits::nonce;
@@ -15,6 +16,7 @@ use crate::api::runs::begin_goal;
 use crate::app::{App, Shared};
 use crate::door::Viewer;
 use crate::markup::{Seen, seen};
+use crate::may;
 use crate::problem::{Problem, ProblemKind};
 
 /// Most sentences of one playbook that are shown.
@@ -37,7 +39,8 @@ struct PlaybookView {
 }
 
 fn page(shared: &Shared, viewer: &Viewer, goal: &str, problem: Option<&Problem>) -> NewPage {
-    let playbooks = shared.engine.workspace().playbooks().playbooks();
+    let workspace = shared.workspace();
+    let playbooks = workspace.playbooks().playbooks();
     let same = problem.filter(|problem| problem.kind == ProblemKind::SameGoal);
     let same = same.and_then(|problem| Some(problem.to_json().get("run")?.as_str()?.to_owned()));
     NewPage {
@@ -60,7 +63,9 @@ pub(crate) async fn show(
     State(app): State<App>,
     Person(viewer): Person,
 ) -> Result<Response, Problem> {
-    html(&page(&app, &viewer, "", None))
+    let workspace = app.workspace();
+    let refused = may::ask_of(workspace.policy(), RunAction::Begin, &viewer.principal);
+    html(&page(&app, &viewer, "", refused.err().as_ref()))
 }
 
 /// `POST /runs`.

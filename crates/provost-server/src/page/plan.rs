@@ -79,7 +79,8 @@ async fn shown(
         let one = known
             .get(&number)
             .ok_or_else(|| Problem::not_found("revision"))?;
-        let catalog = shared.engine.workspace().catalog();
+        let workspace = shared.workspace();
+        let catalog = workspace.catalog();
         let effect = |tool: &str| catalog.get(tool).map(|operation| operation.effect.word());
         html(&PlanPage {
             frame: Frame::of(&viewer, "runs").on(&run.state().head.run),

@@ -39,6 +39,8 @@ struct RunPage {
     head: RunHeadView,
     said: Option<&'static str>,
     waits: Vec<WaitView>,
+    /// Why values are not shown, if they are not.
+    hidden: Option<Seen>,
     end: Option<EndView>,
     graph: Option<Markup>,
     plots: Vec<PlotView>,
@@ -108,7 +110,7 @@ pub(crate) fn found(
     viewer: &Viewer,
     id: &str,
 ) -> Result<Result<Arc<SeenRun>, Response>, Problem> {
-    let run = shared.desk.run(&shared.engine, viewer, id)?;
+    let run = shared.desk.run(&shared.engine(), viewer, id)?;
     let whole = &run.state().head.run;
     if whole == id {
         return Ok(Ok(run));
@@ -136,7 +138,8 @@ pub(crate) async fn show(
 
 fn page(shared: &Shared, viewer: &Viewer, run: &SeenRun, back: &Back) -> RunPage {
     let state = run.state();
-    let catalog = shared.engine.workspace().catalog();
+    let workspace = shared.workspace();
+    let catalog = workspace.catalog();
     let mut waits: Vec<WaitView> = Vec::new();
     for wait in run.waits() {
         let mut view = waits::of_run(state, &wait);
@@ -148,6 +151,9 @@ fn page(shared: &Shared, viewer: &Viewer, run: &SeenRun, back: &Back) -> RunPage
         waits.push(view);
     }
     waits.sort_by_key(|wait| !wait.grave);
+    let hidden = shared.desk.reveals(&shared.engine(), viewer, run).err();
+    let shown = hidden.is_none();
+    let ended = state.ending.ended.as_ref().filter(|_| shown);
     let steps = state.plan().map(|plan| plan.checked().plan().steps.iter());
     RunPage {
         frame: Frame::of(viewer, "runs").on(&state.head.run),
@@ -156,17 +162,17 @@ fn page(shared: &Shared, viewer: &Viewer, run: &SeenRun, back: &Back) -> RunPage
         head: RunHeadView::of(run, "run"),
         said: back.words(),
         waits,
-        end: state
-            .ending
-            .ended
-            .as_ref()
-            .map(|ended| end(&state.goals.goal, ended)),
+        hidden: hidden.map(|problem| seen(problem.detail)),
+        end: ended.map(|ended| end(&state.goals.goal, ended)),
         graph: graph(state, &[]),
-        plots: plots(state, catalog),
+        plots: match shown {
+            true => plots(state, catalog),
+            false => Vec::new(),
+        },
         steps: steps
             .into_iter()
             .flatten()
-            .map(|step| row(state, catalog, step))
+            .map(|step| row(state, (catalog, shown), step))
             .collect(),
         over: state.ending.ended.is_some(),
         paused: state.status() == RunStatus::Paused,
@@ -211,7 +217,7 @@ pub(crate) fn drawn(state: &RunState, id: &str, plot: &plot::Plot) -> PlotView {
     }
 }
 
-fn row(state: &RunState, catalog: &Catalog, step: &Step) -> StepRowView {
+fn row(state: &RunState, (catalog, shown): (&Catalog, bool), step: &Step) -> StepRowView {
     let id = &step.id.value;
     let known = state.steps.get(id);
     let status = known.map_or(provost_engine::run::event::StepStatus::Pending, |known| {
@@ -223,7 +229,10 @@ fn row(state: &RunState, catalog: &Catalog, step: &Step) -> StepRowView {
         does: does(step).to_owned(),
         effect: operation.map_or("–", |operation| operation.effect.word()),
         status: parts::of_step(status, Some(&told(status, known))),
-        came: seen(shortened(&came(state, catalog, step), 160)),
+        came: match shown {
+            true => seen(shortened(&came(state, catalog, step), 160)),
+            false => Seen::default(),
+        },
     }
 }
 

@@ -10,6 +10,7 @@ use provost_engine::history;
 use provost_engine::run::event::RunStatus;
 use provost_engine::run::read::words::run_status;
 use provost_engine::store::{RunPage, RunRow};
+use provost_plan::policy::RunAction;
 use serde::Deserialize;
 
 use super::{Frame, Person, html, parts};
@@ -57,6 +58,9 @@ pub(crate) async fn show(
     let frame = Frame::of(&viewer, "runs");
     let page = app.read(move |shared| {
         let status = RunStatus::of(&wanted.status);
+        let scope = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::See)?;
         let page = RunPage {
             before: wanted.after,
             statuses: status
@@ -64,7 +68,7 @@ pub(crate) async fn show(
                 .map(|status| status.word().to_owned())
                 .collect(),
             goal: (!wanted.q.is_empty()).then(|| wanted.q.clone()),
-            principal: viewer.only_sees_own(),
+            principals: scope.principals(),
             // Why one more: it tells whether there is another page.
             limit: PAGE + 1,
             ..RunPage::default()

@@ -33,7 +33,7 @@ pub(crate) async fn post(
     let reader = viewer.clone();
     let (run, statement) = app
         .read(move |shared| {
-            let run = shared.desk.run(&shared.engine, &reader, &id)?;
+            let run = shared.desk.run(&shared.engine(), &reader, &id)?;
             let statement = read(run.state(), &mut fields)?;
             fields.end()?;
             Ok((run.state().head.run.clone(), statement))

@@ -37,14 +37,22 @@ struct StepPage {
     step: String,
     status: Markup,
     purpose: Seen,
-    plots: Vec<PlotView>,
+    /// Why values are not shown, if they are not.
+    hidden: Option<Seen>,
     facts: Vec<(&'static str, Seen)>,
+    values: ValuesView,
+    definition: Seen,
+}
+
+/// What the calls of a step sent and came to; nothing where it is not shown.
+#[derive(Default)]
+struct ValuesView {
+    plots: Vec<PlotView>,
     attempts: Vec<AttemptView>,
     output: Option<Seen>,
     columns: Vec<Seen>,
     rows: Vec<Vec<Seen>>,
     more_rows: usize,
-    definition: Seen,
     lines: Vec<LineView>,
 }
 
@@ -73,17 +81,45 @@ pub(crate) async fn show(
             .checked()
             .step(&step)
             .ok_or_else(|| Problem::not_found("step"))?;
-        let catalog = shared.engine.workspace().catalog();
-        html(&page(&viewer, &run, catalog, known))
+        let workspace = shared.workspace();
+        let catalog = workspace.catalog();
+        let hidden = shared.desk.reveals(&shared.engine(), &viewer, &run).err();
+        html(&page(&viewer, (&run, hidden), catalog, known))
     });
     answer.await
 }
 
-fn page(viewer: &Viewer, run: &SeenRun, catalog: &Catalog, step: &Step) -> StepPage {
+fn page(
+    viewer: &Viewer,
+    (run, hidden): (&SeenRun, Option<Problem>),
+    catalog: &Catalog,
+    step: &Step,
+) -> StepPage {
     let state = run.state();
     let id = step.id.value.as_str();
     let known = state.steps.get(id);
     let status = known.map_or(StepStatus::Pending, |known| known.status);
+    let description = step.description.as_ref().map(|text| text.value.as_str());
+    let shown = hidden.is_none();
+    StepPage {
+        frame: Frame::of(viewer, "runs").on(&state.head.run),
+        head: RunHeadView::of(run, "run"),
+        step: id.to_owned(),
+        status: parts::of_step(status, Some(&told(status, known))),
+        purpose: seen(description.unwrap_or_default()),
+        hidden: hidden.map(|problem| seen(problem.detail)),
+        facts: facts(state, (catalog, shown), step),
+        values: match shown {
+            true => values(run, catalog, step),
+            false => ValuesView::default(),
+        },
+        definition: seen(pretty(&step.value)),
+    }
+}
+
+fn values(run: &SeenRun, catalog: &Catalog, step: &Step) -> ValuesView {
+    let state = run.state();
+    let id = step.id.value.as_str();
     let plot = plot::of_step(state, catalog, id);
     let plots = plot.iter().map(|plot| drawn(state, id, plot));
     let Table {
@@ -105,21 +141,13 @@ fn page(viewer: &Viewer, run: &SeenRun, catalog: &Catalog, step: &Step) -> StepP
         .map(LineView::of)
         .collect();
     lines.sort_by_key(|line| line.seq);
-    let description = step.description.as_ref().map(|text| text.value.as_str());
-    StepPage {
-        frame: Frame::of(viewer, "runs").on(&state.head.run),
-        head: RunHeadView::of(run, "run"),
-        step: id.to_owned(),
-        status: parts::of_step(status, Some(&told(status, known))),
-        purpose: seen(description.unwrap_or_default()),
+    ValuesView {
         plots: plots.collect(),
-        facts: facts(state, catalog, step),
         attempts: attempts(&run.events, id),
         output,
         columns,
         rows,
         more_rows: more,
-        definition: seen(pretty(&step.value)),
         lines,
     }
 }
@@ -128,7 +156,11 @@ fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
-fn facts(state: &RunState, catalog: &Catalog, step: &Step) -> Vec<(&'static str, Seen)> {
+fn facts(
+    state: &RunState,
+    (catalog, shown): (&Catalog, bool),
+    step: &Step,
+) -> Vec<(&'static str, Seen)> {
     let mut facts = vec![("does", seen(does(step)))];
     if let Some(operation) = step.tool().and_then(|tool| catalog.get(&tool.value)) {
         facts.push(("effect", seen(operation.effect.word())));
@@ -154,7 +186,7 @@ fn facts(state: &RunState, catalog: &Catalog, step: &Step) -> Vec<(&'static str,
         .steps
         .get(&step.id.value)
         .and_then(|known| known.message.as_ref())
-        .filter(|message| !message.is_empty())
+        .filter(|message| shown && !message.is_empty())
     {
         facts.push(("came to", seen(message)));
     }

@@ -56,6 +56,7 @@ pub(crate) async fn show(
             Ok(run) => run,
             Err(other) => return Ok(other),
         };
+        shared.desk.reveals(&shared.engine(), &viewer, &run)?;
         let trace = run.trace();
         let (planning, execution) = (trace.planning.len(), trace.execution.len());
         html(&TracePage {
@@ -116,7 +117,8 @@ pub(crate) async fn why(
             Ok(run) => run,
             Err(other) => return Ok(other),
         };
-        let judged = run.why(&shared.engine)?;
+        shared.desk.reveals(&shared.engine(), &viewer, &run)?;
+        let judged = run.why(&shared.engine())?;
         let proof = judged.proof.iter().map(|line| ProofView {
             seq: line.seq,
             kind: line.kind,

@@ -1,18 +1,22 @@
 //! The pages about the workspace: tools, people, and whoever looks.
 //!
-//! Owns their tables. Changes nothing. INVARIANT: no key and no secret stands on them.
+//! Owns their tables, and the buttons of who may govern. INVARIANT: no key and no secret stands on
+//! them.
 
 use askama::Template;
-use axum::extract::State;
-use axum::response::Response;
+use axum::extract::{RawForm, State};
+use axum::response::{IntoResponse, Redirect, Response};
 use provost_plan::catalog::Idempotency;
 use provost_plan::policy::RunAction;
 
+use super::form::FormFields;
 use super::{Frame, Person, html, parts};
-use crate::app::App;
+use crate::api::logins;
+use crate::app::{App, Shared};
 use crate::door::Login;
+use crate::files;
 use crate::markup::{Markup, Seen, seen};
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 
 #[derive(Template)]
 #[template(path = "tools.html")]
@@ -37,7 +41,7 @@ pub(crate) async fn tools(
     Person(viewer): Person,
 ) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
-        let workspace = shared.engine.workspace();
+        let workspace = shared.workspace();
         let tools = workspace.catalog().iter().map(|operation| ToolView {
             name: seen(&operation.name),
             effect: operation.effect.word(),
@@ -74,6 +78,30 @@ struct PeoplePage {
     solo: bool,
     people: Vec<PersonView>,
     actions: Vec<(&'static str, Seen)>,
+    governed: Option<GovernedView>,
+}
+
+/// What who may govern sees besides.
+struct GovernedView {
+    read: Markup,
+    refused: Option<Seen>,
+    restart: String,
+    sessions: Vec<SessionView>,
+    tokens: Vec<TokenView>,
+}
+
+struct SessionView {
+    person: Seen,
+    login: Seen,
+    began: Markup,
+    seen: Markup,
+}
+
+struct TokenView {
+    name: Seen,
+    person: Seen,
+    agent: bool,
+    ends: Markup,
 }
 
 struct PersonView {
@@ -88,7 +116,7 @@ pub(crate) async fn people(
     Person(viewer): Person,
 ) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
-        let workspace = shared.engine.workspace();
+        let workspace = shared.workspace();
         let people = workspace.people();
         let rights = workspace.policy().rights();
         let persons = people.names().map(|name| {
@@ -112,9 +140,63 @@ pub(crate) async fn people(
             solo: workspace.is_solo(),
             people: persons.collect(),
             actions: RunAction::ALL.into_iter().map(action).collect(),
+            governed: match logins::governs(shared, &viewer) {
+                Ok(()) => Some(governed(shared)?),
+                Err(_) => None,
+            },
         })
     });
     drawn.await
+}
+
+fn governed(shared: &Shared) -> Result<GovernedView, Problem> {
+    let files = shared.files.stand();
+    let sessions = shared.database.sessions(None)?;
+    let sessions = sessions.iter().map(|one| SessionView {
+        person: seen(&one.person),
+        login: seen(&one.login),
+        began: parts::at(one.began_ms),
+        seen: parts::ago(one.seen_ms),
+    });
+    let tokens = shared.database.tokens(None)?;
+    let tokens = tokens.iter().map(|one| TokenView {
+        name: seen(&one.name),
+        person: seen(&one.person),
+        agent: one.is_agent,
+        ends: parts::at(one.ends_ms),
+    });
+    Ok(GovernedView {
+        read: parts::at(files.read_ms),
+        refused: files.why_refused().map(seen),
+        restart: files.at_start.join(", "),
+        sessions: sessions.collect(),
+        tokens: tokens.collect(),
+    })
+}
+
+/// `POST /people`: what who may govern does by a button.
+pub(crate) async fn govern(
+    State(app): State<App>,
+    Person(viewer): Person,
+    RawForm(body): RawForm,
+) -> Result<Response, Problem> {
+    logins::governs(&app, &viewer)?;
+    let mut fields = FormFields::read(&body)?;
+    let (person, token) = (fields.take("person"), fields.take("token"));
+    let reload = fields.take("reload").is_some();
+    fields.end()?;
+    match (person, token, reload) {
+        (Some(person), None, false) => {
+            logins::end_all(&app, &viewer, Some(&person))?;
+        }
+        (None, Some(token), false) => logins::revoke(&app, &viewer, &token)?,
+        (None, None, true) => files::read_anew_by(&app, &viewer).await?,
+        _ => {
+            let detail = "a form names a `person`, a `token` or `reload`";
+            return Err(Problem::new(ProblemKind::BadRequest, detail));
+        }
+    }
+    Ok(Redirect::to("/people").into_response())
 }
 
 #[derive(Template)]

@@ -22,9 +22,6 @@ use crate::workspace_path::WorkspacePath;
 /// Where cases stand, in a workspace.
 const TESTS_DIR: &str = "tests";
 
-/// Who may say what to a run, where one person is everybody.
-const SOLO: &str = "answer, settle, amend, stop, resume: any local user (solo.cedar)";
-
 /// Arguments of `policy`.
 #[derive(Debug, Args)]
 pub struct PolicyArgs {
@@ -98,7 +95,7 @@ fn check(workspace: &Workspace, deny_warnings: bool, json: bool) -> Exit {
     if fails { Exit::Failed } else { Exit::Done }
 }
 
-/// Which policies decide what people may say to a run; in a solo workspace none does.
+/// Which policies decide what people may do to a run; in a solo workspace none does.
 fn statements_json(survey: &Survey) -> Value {
     let of =
         |(action, policies): &(RunAction, Vec<String>)| (action.word().to_owned(), json!(policies));
@@ -134,14 +131,15 @@ fn check_page(workspace: &Workspace, survey: &Survey, fails: bool, not_checked: 
     let mut rows = vec![heads.map(|head| Cell::new(TextStyle::Faint, head)).to_vec()];
     rows.extend(survey.operations.iter().map(row));
     page.table(0, &rows).end();
-    let heads = ["statement", "policies"];
+    let heads = ["action", "policies"];
     let mut rows = vec![heads.map(|head| Cell::new(TextStyle::Faint, head)).to_vec()];
     rows.extend(survey.statements.iter().map(|(action, policies)| {
         let word = Cell::new(TextStyle::Strong, action.word());
         vec![word, Cell::plain(policies.join(", "))]
     }));
     if survey.statements.is_empty() {
-        page.line(SOLO);
+        let words = RunAction::ALL.map(RunAction::word).join(", ");
+        page.line(&format!("{words}: any local user (solo.cedar)"));
     } else {
         page.table(0, &rows).end();
     }

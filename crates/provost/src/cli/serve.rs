@@ -1,6 +1,7 @@
 //! `serve`: the workspace over HTTP, for people in a browser and for programs.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
@@ -71,7 +72,8 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let served = runtime.block_on(async {
         let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
-        let server = Server::open(Arc::clone(&engine), options, lent(place), halt.clone())?;
+        let lent = lent(place, engine.workspace().root());
+        let server = Server::open(&engine, options, lent, halt.clone())?;
         announce(&server, &engine)?;
         let put = |told: &WorkEvent<'_>| log.put(told);
         let worked = supervised(server.run(&put), halt).await;
@@ -99,8 +101,8 @@ fn announce(server: &Server, engine: &provost_engine::engine::Engine) -> Result<
 }
 
 /// How the terminal draws what the server shows.
-pub(crate) fn lent(place: &WorkspacePath) -> Lent {
-    let place = place.clone();
+pub(crate) fn lent(place: &WorkspacePath, root: &Path) -> Lent {
+    let (place, root) = (place.clone(), root.to_owned());
     Lent {
         card: Box::new(|digest, asked| {
             let drawn = card::page(digest, asked).finish();
@@ -114,6 +116,7 @@ pub(crate) fn lent(place: &WorkspacePath) -> Lent {
             };
             diff::of_revisions(workspace, run, revisions).map_err(|why| why.message().to_owned())
         }),
+        reread: Box::new(move || WorkspacePath::anew(&root)),
         findings: Arc::new(|judged| check::to_json(judged, judged.plan.is_some())),
     }
 }

@@ -58,7 +58,7 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     if verb.check {
         return check(verb.json, place);
     }
-    let engine = place.to_drive()?;
+    let engine = Arc::new(place.to_drive()?);
     // Why ignored: a disk that takes no more keeps a monitor from seeing this, and no run from
     // going on.
     let _ = engine.store().announce(&format!("{ANNOUNCED} {VERSION}"));

@@ -61,6 +61,7 @@ impl DriveLog {
                 let (run, text) = scheduled(one);
                 self.line(run, "scheduled", &text);
             }
+            WorkEvent::Workspace(told) => self.line("-", "workspace", told),
             WorkEvent::Failed { run, why, rest } => {
                 self.narrators.borrow_mut().remove(*run);
                 let seconds = rest.as_secs();
@@ -145,5 +146,6 @@ fn let_go(stop: &DriveEnd) -> String {
         DriveEnd::Paused => "is paused".to_owned(),
         DriveEnd::Until(at) => format!("continues at {}", moment(*at)),
         DriveEnd::Halted => "is left to the next process".to_owned(),
+        DriveEnd::Superseded => "goes on under the files that were read anew".to_owned(),
     }
 }

@@ -24,7 +24,7 @@ fn a_check_says_what_becomes_of_every_tool() {
     notes.write  write   ask       production-writes  ask (untrusted-sink)
     shop.orders  read    permit    plain-reads        the same
 
-    answer, settle, amend, stop, resume: any local user (solo.cedar)
+    answer, settle, amend, stop, resume, see, reveal, begin, govern: any local user (solo.cedar)
     policies that apply to no tool: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs
     ok: 21 policies, 3 tools
     not checked:
@@ -62,7 +62,7 @@ when { !resource.attended && resource.tags.contains("deploy") };
     notes.write  write   ask       production-writes  ask (untrusted-sink)
     shop.orders  read    permit    plain-reads        the same
 
-    answer, settle, amend, stop, resume: any local user (solo.cedar)
+    answer, settle, amend, stop, resume, see, reveal, begin, govern: any local user (solo.cedar)
     policies that apply to no tool: outside-communication, money, permissions, deployments, deletions, compliance, opaque-arguments, unvalidated-inputs, live
     not ok: 22 policies, 3 tools; 1 warning
     not checked:

@@ -223,15 +223,19 @@ fn a_check_says_who_decides_what_people_say() {
 "#,
     );
     let checked = place.run(&["policy", "check"]).exits(0);
-    let from = checked.stdout.find("statement").unwrap();
-    let lines: Vec<&str> = checked.stdout[from..].lines().take(6).collect();
+    let from = checked.stdout.find("action  ").unwrap();
+    let lines: Vec<&str> = checked.stdout[from..].lines().take(10).collect();
     assert_snapshot!(lines.join("\n"), @r"
-    statement  policies
-    answer     provost:answer-if-named, provost:answer-if-requester-or-approver
-    settle     operators-settle
-    amend      provost:amend-if-requester-or-approver
-    stop       bo-stops-nothing, provost:stop-if-listed
-    resume     provost:resume-if-stopper-requester-or-approver
+    action  policies
+    answer  provost:answer-if-named, provost:answer-if-requester-or-approver
+    settle  operators-settle
+    amend   provost:amend-if-requester-or-approver
+    stop    bo-stops-nothing, provost:stop-if-listed
+    resume  provost:resume-if-stopper-requester-or-approver
+    see     provost:see-if-listed, provost:see-if-own
+    reveal  provost:reveal-if-listed
+    begin   provost:begin-if-listed
+    govern  provost:govern-if-operator
     ");
     let seen = place.json(&["policy", "check", "--json"]);
     assert_eq!(

@@ -10,17 +10,17 @@ use super::served::{Served, team, token};
 
 /// An event as it was sent.
 #[derive(Clone, Debug, PartialEq)]
-struct Sent {
-    id: String,
-    kind: String,
-    data: Value,
+pub struct Sent {
+    pub id: String,
+    pub kind: String,
+    pub data: Value,
 }
 
 /// A stream that is read.
-struct Listening(BufReader<TcpStream>);
+pub struct Listening(BufReader<TcpStream>);
 
 impl Listening {
-    fn from(server: &Served, token: &str, after: Option<&str>) -> Self {
+    pub fn from(server: &Served, token: &str, after: Option<&str>) -> Self {
         let mut stream = TcpStream::connect(&server.host).unwrap();
         stream
             .set_read_timeout(Some(Duration::from_secs(30)))
@@ -35,7 +35,7 @@ impl Listening {
     }
 
     /// The next event.
-    fn next(&mut self) -> Sent {
+    pub fn next(&mut self) -> Sent {
         let mut sent = Sent {
             id: String::new(),
             kind: String::new(),

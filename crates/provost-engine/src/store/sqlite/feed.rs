@@ -4,6 +4,8 @@
 //! INVARIANT: an event is told from any other by its number and its link, so that a journal that
 //! was put back shows.
 
+use std::collections::BTreeSet;
+
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, PrincipalKind};
 use rusqlite::types::Value as Sql;
@@ -42,8 +44,8 @@ pub struct RunPage {
     pub since_ms: Option<i64>,
     /// Only runs created before this moment.
     pub until_ms: Option<i64>,
-    /// Only runs that act for this principal.
-    pub principal: Option<Principal>,
+    /// Only runs that act for one of these principals.
+    pub principals: Option<Vec<Principal>>,
     /// Only runs that began with this kind of planner, as its first event calls it.
     pub planner: Option<String>,
     /// Only runs that began with the playbook of this name.
@@ -94,18 +96,50 @@ impl Store {
         self.read_rows(|connection| runs_page(connection, page))
     }
 
-    /// The runs that act for a principal.
+    /// The names of those whom runs act for, in order: each once, whether a person or an agent.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn runs_begun_for(&self, principal: &Principal) -> Result<Vec<String>, StoreError> {
-        let page = RunPage {
-            principal: Some(principal.clone()),
-            limit: u32::MAX,
-            ..RunPage::default()
-        };
-        let rows = self.runs_page(&page)?;
-        Ok(rows.into_iter().map(|(_, row)| row.id).collect())
+    pub fn requesters(&self) -> Result<Vec<String>, StoreError> {
+        // Why name by name: the index has them in order, and there are few of them beside the runs.
+        let next = "SELECT min(json_extract(payload, '$.principal.id')) FROM events \
+                    WHERE seq = 1 AND json_valid(payload)";
+        let sql = format!(
+            "WITH RECURSIVE names (name) AS ({next} UNION ALL \
+             SELECT ({next} AND json_extract(payload, '$.principal.id') > names.name) FROM names \
+             WHERE names.name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
+        );
+        self.read_rows(|connection| {
+            let mut query = connection.prepare_cached(&sql)?;
+            query.query_map((), |row| row.get(0))?.collect()
+        })
+    }
+
+    /// Whom a run acts for, in no group; none where its first event does not tell any more.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn requester_of(&self, run: &str) -> Result<Option<Principal>, StoreError> {
+        let sql = "SELECT json_extract(payload, '$.principal.id'), \
+                   json_extract(payload, '$.principal.kind') FROM events \
+                   JOIN runs ON runs.n = events.run \
+                   WHERE runs.id = ?1 AND seq = 1 AND json_valid(payload)";
+        self.read_rows(|connection| {
+            let mut query = connection.prepare_cached(sql)?;
+            let found: Option<(Option<String>, Option<String>)> = query
+                .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
+                .optional()?;
+            let (id, kind) = found.unwrap_or_default();
+            let kinds = [PrincipalKind::User, PrincipalKind::Agent];
+            let kind = kinds
+                .into_iter()
+                .find(|known| Some(word(*known)) == kind.as_deref());
+            Ok(id.zip(kind).map(|(id, kind)| Principal {
+                kind,
+                id,
+                groups: BTreeSet::new(),
+            }))
+        })
     }
 }
 
@@ -141,13 +175,22 @@ fn one(connection: &Connection, which: &str, n: i64) -> rusqlite::Result<Option<
 }
 
 fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i64, RunRow)>> {
-    if page.statuses.len() < 2 {
-        return runs_of_status(connection, page, page.statuses.first());
-    }
-    // Why one by one: an index has each status in the order of the runs, and all of them in none.
+    // Why one by one: an index has each status and each principal in the order of the runs, and
+    // all of them in none.
+    let statuses = page.statuses.iter().map(Some);
+    let statuses: Vec<_> = match page.statuses.is_empty() {
+        true => vec![None],
+        false => statuses.collect(),
+    };
+    let principals = match &page.principals {
+        None => vec![None],
+        Some(all) => all.iter().map(Some).collect(),
+    };
     let mut rows = Vec::new();
-    for status in &page.statuses {
-        rows.extend(runs_of_status(connection, page, Some(status))?);
+    for status in statuses {
+        for principal in &principals {
+            rows.extend(runs_of(connection, page, (status, *principal))?);
+        }
     }
     rows.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
     rows.dedup_by_key(|(n, _)| *n);
@@ -155,12 +198,12 @@ fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i
     Ok(rows)
 }
 
-fn runs_of_status(
+fn runs_of(
     connection: &Connection,
     page: &RunPage,
-    status: Option<&String>,
+    (status, principal): (Option<&String>, Option<&Principal>),
 ) -> rusqlite::Result<Vec<(i64, RunRow)>> {
-    let (begun, mut values) = begun_with(page);
+    let (begun, mut values) = begun_with(page, principal);
     let (from, n) = match begun.is_empty() {
         true => ("runs", "runs.n"),
         false => (
@@ -207,24 +250,34 @@ fn runs_of_status(
     rows.collect()
 }
 
-/// What the first event of a run tells that acts for a principal, with the values of its marks.
-pub(super) fn acts_for(principal: &Principal) -> (String, [Sql; 2]) {
-    let kind = match principal.kind {
+fn word(kind: PrincipalKind) -> &'static str {
+    match kind {
         PrincipalKind::User => "user",
         PrincipalKind::Agent => "agent",
-    };
-    let condition = "json_valid(first.payload) \
-         AND json_extract(first.payload, '$.principal.id') = ? \
-         AND json_extract(first.payload, '$.principal.kind') = ?";
-    let values = [principal.id.clone().into(), kind.to_owned().into()];
-    (condition.to_owned(), values)
+    }
+}
+
+/// What the first event of a run tells that acts for one of these, with the values of its marks.
+pub(super) fn acts_for(principals: &[Principal]) -> (String, Vec<Sql>) {
+    let marks = vec!["?"; principals.len()].join(", ");
+    // Why the names as well: an index has them.
+    let condition = format!(
+        "json_valid(first.payload) AND json_extract(first.payload, '$.principal.id') IN ({marks}) \
+         AND json_extract(first.payload, '$.principal.kind') || ' ' || \
+         json_extract(first.payload, '$.principal.id') IN ({marks})"
+    );
+    let names = principals.iter().map(|one| one.id.clone());
+    let whole = principals
+        .iter()
+        .map(|one| format!("{} {}", word(one.kind), one.id));
+    (condition, names.chain(whole).map(Sql::from).collect())
 }
 
 /// Conditions on what a run began with, as its first event tells; none where all are wanted.
-fn begun_with(page: &RunPage) -> (Vec<String>, Vec<Sql>) {
+fn begun_with(page: &RunPage, principal: Option<&Principal>) -> (Vec<String>, Vec<Sql>) {
     let (mut conditions, mut values): (Vec<String>, Vec<Sql>) = Default::default();
-    if let Some(principal) = &page.principal {
-        let (condition, of) = acts_for(principal);
+    if let Some(principal) = principal {
+        let (condition, of) = acts_for(std::slice::from_ref(principal));
         conditions.push(condition);
         values.extend(of);
     }

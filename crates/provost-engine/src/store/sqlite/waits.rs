@@ -90,8 +90,8 @@ pub struct WaitPage {
     pub kind: Option<WaitKind>,
     /// Only of runs whose id begins so.
     pub run: Option<String>,
-    /// Only of runs that act for this principal.
-    pub principal: Option<Principal>,
+    /// Only of runs that act for one of these principals.
+    pub principals: Option<Vec<Principal>>,
     /// At most so many.
     pub limit: u32,
 }
@@ -159,19 +159,19 @@ impl Store {
         self.read_rows(|connection| waits_page(connection, page))
     }
 
-    /// How much is waited for, of runs whose rows are kept: of all, or of those that act for a
-    /// principal.
+    /// How much is waited for, of runs whose rows are kept: of all, or of those that act for one of
+    /// these principals.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
-    pub fn wait_counts(&self, principal: Option<&Principal>) -> Result<WaitCounts, StoreError> {
-        let (of_principal, values) = principal.map_or_else(Default::default, |principal| {
-            let (condition, values) = feed::acts_for(principal);
+    pub fn wait_counts(&self, only: Option<&[Principal]>) -> Result<WaitCounts, StoreError> {
+        let (of_principal, values) = only.map_or_else(Default::default, |only| {
+            let (condition, values) = feed::acts_for(only);
             let sql = format!(
                 " AND run IN (SELECT id FROM events AS first JOIN runs ON runs.n = first.run \
                  WHERE first.seq = 1 AND {condition})"
             );
-            (sql, values.to_vec())
+            (sql, values)
         });
         let sql = format!(
             "SELECT count(*), count(DISTINCT run), count(*) FILTER (WHERE kind = 'settlement'), \
@@ -221,8 +221,8 @@ fn waits_page(connection: &Connection, page: &WaitPage) -> rusqlite::Result<Vec<
         sql.push_str(" AND substr(runs.id, 1, length(?)) = ?");
         values.extend([run.clone().into(), run.clone().into()]);
     }
-    if let Some(principal) = &page.principal {
-        let (condition, of) = feed::acts_for(principal);
+    if let Some(principals) = &page.principals {
+        let (condition, of) = feed::acts_for(principals);
         sql.push_str(&format!(
             " AND runs.n IN (SELECT run FROM events AS first WHERE first.seq = 1 AND {condition})"
         ));

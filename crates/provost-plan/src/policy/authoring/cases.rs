@@ -65,10 +65,10 @@ enum CaseQuery {
         operation: String,
         requester: String,
     },
-    /// Whether `by` may say this to a run that `requester` asked for.
+    /// Whether `by` may do this to a run that `requester` asked for, or `by` where that is nobody.
     May {
         action: RunAction,
-        requester: String,
+        requester: Option<String>,
         operation: Option<String>,
         addressee: Option<String>,
         stopped_by: Option<String>,
@@ -150,14 +150,6 @@ const VERDICTS: [(&str, Decision); 3] = [
     ("forbid", Decision::Forbid),
 ];
 
-const ACTIONS: [(&str, RunAction); 5] = [
-    ("answer", RunAction::Answer),
-    ("settle", RunAction::Settle),
-    ("amend", RunAction::Amend),
-    ("stop", RunAction::Stop),
-    ("resume", RunAction::Resume),
-];
-
 const INTEGRITIES: [(&str, Integrity); 3] = [
     ("trusted", Integrity::Trusted),
     ("data", Integrity::Data),
@@ -208,11 +200,18 @@ fn read_case(node: &Node, catalog: &Catalog, found: &mut Vec<Diagnostic>) -> Opt
 /// Who asked for the run of a case that does not say so.
 const SOMEBODY_ELSE: &str = "somebody else";
 
-/// What somebody wants to say to a run.
+/// What somebody wants to do to a run.
 fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery> {
-    let action = fields.choice("may", &ACTIONS);
-    let requester = fields.text("requester").map(|who| who.value);
+    let words = RunAction::ALL.map(|action| (action.word(), action));
+    let action = fields.choice("may", &words);
     // Why by the action: a fact that the action does not have would say nothing.
+    let own = match action {
+        Some(RunAction::See | RunAction::Reveal) => fields.boolean("own").unwrap_or(false),
+        Some(RunAction::Begin | RunAction::Govern) => true,
+        _ => false,
+    };
+    let other = (!own).then(|| fields.text("requester"));
+    let requester = other.map(|who| who.map_or_else(|| SOMEBODY_ELSE.to_owned(), |who| who.value));
     let operation = match action {
         Some(RunAction::Settle) => fields.required_text("call"),
         _ => None,
@@ -230,7 +229,7 @@ fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery>
     }
     Some(CaseQuery::May {
         action: action?,
-        requester: requester.unwrap_or_else(|| SOMEBODY_ELSE.to_owned()),
+        requester,
         operation: operation.map(|operation| operation.value),
         addressee: addressee.map(|of| of.value),
         stopped_by: stopped_by.map(|by| by.value),
@@ -486,7 +485,7 @@ impl Case {
         })
     }
 
-    /// What is said to a run, what policy says of it, and why.
+    /// What is done to a run, what policy says of it, and why.
     fn judge_statement(
         &self,
         policy: &Policy,
@@ -510,13 +509,15 @@ impl Case {
             .into_iter()
             .chain(operation.as_deref())
             .collect();
+        let by = self.principal(policy);
+        let requester = requester.as_deref();
+        let requester = requester.map(|name| policy.people().principal(name));
+        let requester = requester.as_ref().unwrap_or(&by);
         let judged = policy.judge(&ActionFacts {
-            action: *action,
-            by: &self.principal(policy),
-            requester: &policy.people().principal(requester),
             operation: called.as_ref(),
             addressee: addressee.as_deref(),
             stopped_by: stopped_by.as_deref(),
+            ..ActionFacts::of(*action, &by, requester)
         });
         let (given, because) = match judged {
             Ok(policies) => (Decision::Permit, policies),

@@ -31,8 +31,8 @@ pub struct Survey {
     pub operations: Vec<OperationVerdicts>,
     /// Policies that could apply, but to no operation as they are declared now.
     pub idle: Vec<String>,
-    /// The policies that decide what people may say to a run beside yes and no; none in a solo
-    /// workspace, where whoever is at the machine may say everything.
+    /// The policies that decide what people may do to a run beside saying yes and no; none in a
+    /// solo workspace, where whoever is at the machine may do everything.
     pub statements: Vec<(RunAction, Vec<String>)>,
     /// What is probably a mistake, with the file it stands in.
     pub findings: Vec<(Source, Diagnostic)>,

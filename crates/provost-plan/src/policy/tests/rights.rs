@@ -13,9 +13,11 @@ fn only(action: &str, when: &str) -> String {
 /// The built-in rules are typed like those of any workspace, and so are those that `init` writes.
 #[test]
 fn the_rules_of_ours_load_as_files() {
+    let declared = r#"{"users": {"ada": {}}, "groups": ["operators"]}"#;
+    let people = People::read(&Source::new("entities.json", declared)).unwrap();
     for text in [SILENT, STATEMENTS_POLICY] {
-        let policy = policy(&[DEFAULT_POLICY, text]);
-        assert_eq!(policy.survey(&people().principal("ada")).findings.len(), 0);
+        let policy = load_for(&[DEFAULT_POLICY, text], &people).unwrap();
+        assert_eq!(policy.survey(&people.principal("ada")).findings.len(), 0);
     }
 }
 
@@ -105,14 +107,8 @@ fn an_error_lets_nobody() {
         "resource.tags.contains(resource.effect) || 9223372036854775807 + 1 > 3",
     )]);
     let bo = people().principal("bo");
-    let facts = ActionFacts {
-        action: RunAction::Stop,
-        by: &bo,
-        requester: &people().principal("ada"),
-        operation: None,
-        addressee: None,
-        stopped_by: None,
-    };
+    let ada = people().principal("ada");
+    let facts = ActionFacts::of(RunAction::Stop, &bo, &ada);
     let denied = policy.judge(&facts).unwrap_err();
     assert!(matches!(denied, ActionDenied::Failed { .. }), "{denied}");
 }
