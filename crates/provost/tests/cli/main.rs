@@ -45,6 +45,7 @@ mod json_contract;
 mod key;
 mod links;
 mod live;
+mod log;
 mod lsp;
 mod mcp;
 mod mcp_http;
