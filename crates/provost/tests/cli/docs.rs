@@ -42,6 +42,7 @@ const PAGES: [&str; 34] = [
     "docs/reference/findings.md",
     "docs/reference/journal.md",
     "docs/reference/json.md",
+    "docs/reference/log.md",
     "docs/reference/metrics.md",
     "docs/reference/plan.md",
     "docs/reference/playbook.md",
