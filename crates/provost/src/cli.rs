@@ -163,7 +163,7 @@ enum Verb {
     Policy(policy::PolicyArgs),
     /// verify the journal, export a run, sign its head
     Audit(audit::AuditArgs),
-    /// delete old evidence, keeping its digests
+    /// delete old evidence or texts, keeping their digests
     Prune(prune::PruneArgs),
     /// copy the journal while runs continue
     Backup(backup::BackupArgs),

@@ -66,7 +66,7 @@ fn help_lists_what_works() {
       audit        verify the journal, export a run, sign its head
       backup       copy the journal while runs continue
       restore      put a copy of the journal in its place
-      prune        delete old evidence, keeping its digests
+      prune        delete old evidence or texts, keeping their digests
 
     Global options:
       -C <DIR>          workspace; files count from it [default: $PROVOST_DIR or the nearest

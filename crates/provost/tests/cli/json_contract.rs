@@ -91,6 +91,8 @@ audit        0 audit verify --json
 error        2 audit sign --json
 error        2 audit accept --reason restored --json
 prune        0 prune --evidence-older 30d --dry-run --json
+prune-payloads 0 prune --payloads-older 30d --keep-chain --dry-run --json
+error        2 prune --payloads-older 30d --json
 backup       0 backup copy.db --json
 error        2 backup copy.db --json
 restore      0 restore copy.db --json

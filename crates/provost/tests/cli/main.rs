@@ -57,6 +57,7 @@ mod pause;
 mod plan;
 mod policy;
 mod prune;
+mod prune_payloads;
 mod python;
 mod recheck;
 mod record;
