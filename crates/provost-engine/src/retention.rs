@@ -28,7 +28,7 @@ impl Kept {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Self::Contradicts => "an event of it is not valid: `provost audit verify` names it",
+            Self::Contradicts => "an event of it is not valid: verifying the journal names it",
             Self::NoHeads => {
                 "its statements needed a credential, and only signed heads (`[audit]`) show later \
                  that they were judged"

@@ -1,7 +1,8 @@
 //! The log of a process that drives many runs.
 //!
-//! Owns one line a fact on stderr, with its moment and its run, for people or as JSON. INVARIANT: an
-//! event is logged as `provost_engine::run::shown` shows it, so no secret value is in a line.
+//! Owns one line a fact on stderr, with its moment and its run, for people or as JSON.
+//! INVARIANT: an event is logged as `provost_engine::run::shown` shows it, so no secret value is in
+//! a line.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -13,7 +13,7 @@ use blocks::Block;
 use shell::{Done, Shell};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 34] = [
+const PAGES: [&str; 35] = [
     "README.md",
     "docs/concepts/business-rules.md",
     "docs/concepts/granularity.md",
