@@ -48,7 +48,12 @@ fn report(message: &str, trace: Option<String>) {
 
 #[cfg(test)]
 mod tests {
-    #![expect(clippy::unwrap_used, clippy::panic, reason = "tests")]
+    #![expect(
+        clippy::unwrap_used,
+        clippy::panic,
+        clippy::indexing_slicing,
+        reason = "tests"
+    )]
 
     use std::process::Command;
 
