@@ -92,9 +92,11 @@ def signed(key, message, signature):
     return all((left[i] * right[2] - right[i] * left[2]) % P == 0 for i in (0, 1))
 
 
-def guard(state, kind, event):
+def guard(state, kind, payload):
     """Takes an event into the effects of its run that are open: begun, and nobody knows the end."""
-    opened, flights, landed = state
+    if kind not in ("AttemptStarted", "AttemptEnded", "StepSettled", "DoubtSettled"):
+        return
+    (opened, flights, landed), event = state, json.loads(payload)
     slot, item = event["slot"]["step"], event["slot"].get("item")
     slot = slot if item is None else f"{slot}[{item}]"
     if kind == "AttemptStarted":
@@ -122,12 +124,14 @@ def guard(state, kind, event):
             landed[slot] = (known.get(event["settled"], "happened"), False)
 
 
-def spend(budgets, asked, run, at, kind, event):
+def spend(budgets, asked, run, at, kind, payload):
     """Takes an event into what all runs reserved and spent, by day, month and in all."""
     def amount(text):
         whole, _, part = (text or "0").partition(".")
         return int(whole) * 10**6 + int(part.ljust(6, "0"))
-    back, taken = (0, 0), None
+    if kind not in ("AttemptStarted", "PlanRequested", "BudgetSpent"):
+        return
+    back, taken, event = (0, 0), None, json.loads(payload)
     if kind == "AttemptStarted":
         taken = amount(event.get("money")), event.get("tokens") or 0
     elif kind == "PlanRequested":
@@ -147,20 +151,25 @@ def spend(budgets, asked, run, at, kind, event):
             budgets[period] = tuple(max(a - b, 0) + c for a, b, c in zip(sums, back, taken))
 
 
-def call_of(kind, event):
-    """The number of the call that an event begins: the first 8 bytes of the arguments' digest, with
-    the operation mixed in byte by byte (FNV-1a)."""
-    if kind != "AttemptStarted" or event["read"]:
-        return None
-    number = int(event["args_digest"][7:23], 16)
-    for byte in event["operation"].encode():
-        number = (number ^ byte) * 0x100000001b3 % 2**64
-    return number - 2**64 if number >= 2**63 else number
+def call_of(kind, payload):
+    """The number of the call that an event begins; none of a read."""
+    event = json.loads(payload) if kind == "AttemptStarted" else {"read": True}
+    return None if event["read"] else number_of(event["operation"], event["args_digest"])
+
+
+def evidence_of(kind, payload):
+    """The digests of the evidence that an event names."""
+    names = kind in ("AttemptEnded", "ObservationMade", "PlanRequested", "RunCreated")
+    if not names and '"said":' not in payload:
+        return ()
+    said = json.loads(payload)
+    judged = (said.get("said") or {}).get("rights") if kind != "RunCreated" else None
+    return filter(None, (said.get("evidence"), said.get("request"), said.get("rights"), judged))
 
 
 def take_down(log, kind, event):
     """Takes an event of the workspace's log into what it says is stopped and was pruned."""
-    stops, pruned = log
+    stops, pruned, _ = log
     if kind == "StopPlaced":
         row = (event["by"], event["reason"], event["at_ms"])
         stops[event["scope"], event["name"]] = row
@@ -170,7 +179,7 @@ def take_down(log, kind, event):
         for piece in event["pieces"]:
             row = (piece["media"], piece["size"], event["at_ms"])
             pruned[bytes.fromhex(piece["digest"][7:])] = row
-    else:
+    elif kind != "PayloadsPruned":
         need(kind == "TablesRestored", f"the log of the workspace has an event {kind}")
 
 
@@ -187,6 +196,42 @@ def follow(db, log, head):
         for key, _ in set(want.items()) ^ set(there.items()):
             name = named(key) if keys == 1 else " ".join(key)
             raise Fault(f"{table} does not tell what the events tell: {name}")
+
+
+def without_texts(db):
+    """The runs whose payloads the log says were pruned: what it keeps of each, and the commit."""
+    gone = {}
+    for payload, commit in db.execute("SELECT payload, commit_n FROM events WHERE run = 0"
+                                      " AND kind = 'PayloadsPruned' ORDER BY seq"):
+        need(payload is not None, "a payload of the log of the workspace is gone")
+        gone.update({run["run"]: (run, commit) for run in json.loads(payload)["runs"]})
+    return gone
+
+
+def number_of(operation, args):
+    """The number of a call: the first 8 bytes of the arguments' digest, with the operation mixed in
+    byte by byte (FNV-1a)."""
+    number = int(args[7:23], 16)
+    for byte in operation.encode():
+        number = (number ^ byte) * 0x100000001b3 % 2**64
+    return number - 2**64 if number >= 2**63 else number
+
+
+def closed(gone, heads, over, statuses, budgets, numbered):
+    """Whether each run whose texts were pruned is over, ends where the log says, and is found by
+    the calls that are kept of it; adds what it spent."""
+    for run, (kept, _) in gone.items():
+        need(heads.get(run) == (kept["seq"], bytes.fromhex(kept["link"][7:])),
+             f"run {run} was pruned at another event")
+        need(run in over, f"run {run} was pruned, and is not over")
+        need(statuses.get(run) == kept["status"], f"run {run} is listed with another status")
+        calls = {number_of(call["operation"], call["args"]) for call in kept.get("calls", ())}
+        need(numbered.get(run, set()) == calls,
+             f"events.call does not tell what the events tell: a call of run {run}")
+        for day, (money, tokens) in kept.get("spent", {}).items():
+            for period in (day, day[:7], ""):
+                sums = budgets.get(period, (0, 0))
+                budgets[period] = (sums[0] + money, sums[1] + tokens)
 
 
 def statement(kind, event):
@@ -285,10 +330,15 @@ def take_in(seen, kind, event):
 
 def people_said(db, store, people, vouchers):
     """Judges every statement that needs a credential; those of runs that ended before need none."""
-    runs, bare, reached = {}, {}, 0
+    runs, bare, reached, gone = {}, {}, 0, without_texts(db)
     for run, seq, at, kind, payload in db.execute(
             "SELECT r.id, seq, at_ms, kind, payload FROM events e JOIN runs r ON r.n = e.run"
             " ORDER BY e.n"):
+        if run in gone:
+            # What it says is gone: it is neither valid nor not. What it required still counts.
+            kept = gone[run][0]
+            reached = max(reached, 2 if kept.get("signed") else 1 if kept.get("vouched") else 0)
+            continue
         event = json.loads(payload)
         if kind == "RunCreated":
             level = 2 if event.get("signed") else 1 if event.get("vouched") else 0
@@ -327,8 +377,9 @@ def journal(db):
                         " version, payload, e.digest, e.link, commit_n, e.run,"
                         f" {'call' if format >= 10 else 'NULL'}"
                         " FROM events e LEFT JOIN runs r ON r.n = e.run ORDER BY e.n")
-    budgets, asked = {}, {}
-    heads, links, total, event, guards, log = {}, [GENESIS], 0, events.fetchone(), {}, ({}, {})
+    budgets, asked, dropped, over, numbered = {}, {}, without_texts(db), set(), {}
+    heads, links, total, event, guards, log = {}, [GENESIS], 0, events.fetchone(), {}, ({}, {}, {})
+    ends = {}
     for n, count, link in db.execute("SELECT n, events, link FROM commits ORDER BY n").fetchall():
         need(n == len(links), f"commit {len(links)} is not there")
         entries = []
@@ -337,30 +388,30 @@ def journal(db):
             last, before = heads.get(run, (0, GENESIS))
             where = f"event {last + 1} of run {run}"
             need(commit == n and seq == last + 1, f"{where} is not there")
-            need(payload is not None, f"the payload of {where} is gone")
-            need(digest("event", payload.encode()) == body, f"{where} has another payload")
-            if kind in ("AttemptStarted", "AttemptEnded", "StepSettled", "DoubtSettled"):
-                guard(guards.setdefault(run, ({}, {}, {})), kind, json.loads(payload))
-            if format >= 10 and (call is not None or kind == "AttemptStarted"):
-                need(call == call_of(kind, json.loads(payload)),
+            if run in dropped:
+                need(payload is None, f"the payload of {where} was pruned, and is there")
+                need(call is None or kind == "AttemptStarted",
                      f"events.call does not tell what the events tell: {where}")
-            if kind in ("AttemptStarted", "PlanRequested", "BudgetSpent"):
-                spend(budgets, asked, run, at, kind, json.loads(payload))
-            if number == 0:
-                take_down(log, kind, json.loads(payload))
-            if kind == "QuestionAnswered":
-                # Older versions named the question as the evidence of what was answered.
-                gone.add(bytes.fromhex(json.loads(payload)["question"][7:]))
-            if kind in ("AttemptEnded", "ObservationMade", "PlanRequested", "RunCreated") or \
-                    '"said":' in payload:
-                said = json.loads(payload)
-                judged = (said.get("said") or {}).get("rights") if kind != "RunCreated" else None
-                for name in filter(None, (said.get("evidence"), said.get("request"),
-                                          said.get("rights"), judged)):
+                numbered.setdefault(run, set()).update({call} - {None})
+                over = over - {run} if kind == "UndoRequested" else over
+                over = over | {run} if kind == "RunEnded" else over
+            else:
+                need(payload is not None, f"the payload of {where} is gone")
+                need(digest("event", payload.encode()) == body, f"{where} has another payload")
+                guard(guards.setdefault(run, ({}, {}, {})), kind, payload)
+                need(format < 10 or call == call_of(kind, payload),
+                     f"events.call does not tell what the events tell: {where}")
+                spend(budgets, asked, run, at, kind, payload)
+                if number == 0:
+                    take_down(log, kind, json.loads(payload))
+                if kind == "QuestionAnswered":
+                    # Older versions named the question as the evidence of what was answered.
+                    gone.add(bytes.fromhex(json.loads(payload)["question"][7:]))
+                for name in evidence_of(kind, payload):
                     need(bytes.fromhex(name[7:]) in gone, f"{where} names evidence that is gone")
             header = [named(before), run, seq, at, kind, version, named(body)]
             need(digest("link", canonical(header)) == stored, f"{where} does not follow")
-            heads[run] = (seq, stored)
+            heads[run], ends[run] = (seq, stored), n
             entries.append([run, seq, named(stored)])
             event, total = events.fetchone(), total + 1
         need(len(entries) == count, f"commit {n} had {count} events and has {len(entries)}")
@@ -368,6 +419,8 @@ def journal(db):
         need(digest("commit", form) == link, f"commit {n} has other events")
         links.append(link)
     need(not event, f"an event belongs to commit {event and event[8]}, which is not there")
+    statuses = dict(db.execute("SELECT id, status FROM runs"))
+    closed(dropped, heads, over, statuses, budgets, numbered)
     if format >= 7:
         there = {period: (money, tokens) for period, money, tokens in db.execute(
             "SELECT period, money, tokens FROM budgets WHERE name = 'workspace'")}
@@ -387,11 +440,14 @@ def journal(db):
                                        " FROM open_effects")}
         for (run, slot), _ in set(told.items()) ^ set(rows.items()):
             raise Fault(f"open_effects does not tell what the events tell: {slot} of run {run}")
-    return store, links, f"{total} events, {len(links) - 1} commits"
+    pruned = {run: (ends[run], commit) for run, (_, commit) in dropped.items()}
+    said = f", the texts of {len(pruned)} runs pruned and not judged" if pruned else ""
+    return store, links, pruned, f"{total} events, {len(links) - 1} commits{said}"
 
 
-def witnesses(path, known, store, links):
-    """Holds the commits against signed heads; those before the last accepted one may differ."""
+def witnesses(path, known, store, links, pruned):
+    """Holds the commits against signed heads; those before the last accepted one may differ. A run
+    counts as pruned only if a head was signed over its end before: see design note 0066."""
     heads = []
     for line in open(path, encoding="utf-8").read().split("\n")[:-1]:
         try:
@@ -414,6 +470,11 @@ def witnesses(path, known, store, links):
         need(signed(key, b"provost/head/v1\0" + form, signature), f"the head of {n} is forged")
         there = n < len(links) and named(links[n]) == head["link"] and head["store"] == store
         need(there or i < accepted, f"commit {n}, signed at {head['at']}, is not in this journal")
+    first = min(head["commit"] for head in heads)
+    for run, (ended, commit) in pruned.items():
+        need(commit <= first or any(
+            ended <= head["commit"] < commit or "accepted" in head and commit <= head["commit"]
+            for head in heads), f"run {run} was pruned before a head was signed over its end")
     return f", {len(heads)} signed heads"
 
 
@@ -430,9 +491,9 @@ def main(path, *rest):
     heads, *known = rest or [None]
     db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
     db.execute("BEGIN")
-    store, links, said = journal(db)
+    store, links, pruned, said = journal(db)
     said += people_said(db, store, people, vouchers) if people is not None else ", no statements looked at"
-    print(f"holds: store {store}, {said}{witnesses(heads, known, store, links) if heads else ''}")
+    print(f"holds: store {store}, {said}{witnesses(heads, known, store, links, pruned) if heads else ''}")
 
 
 if __name__ == "__main__":

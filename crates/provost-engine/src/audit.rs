@@ -188,6 +188,20 @@ impl Audit {
         }
     }
 
+    /// The commit that the newest head was signed over; none if there is no head.
+    ///
+    /// # Errors
+    /// [`AuditError::Heads`] if the heads cannot be read.
+    pub fn signed_commit(&self) -> Result<Option<u64>, AuditError> {
+        Ok(self.newest()?.map(|head| head.commit))
+    }
+
+    /// Whether it signs.
+    #[must_use]
+    pub fn signs(&self) -> bool {
+        self.key.is_some()
+    }
+
     fn newest(&self) -> Result<Option<Head>, AuditError> {
         Ok(self.heads.newest(&self.known)?)
     }
@@ -211,6 +225,11 @@ impl Audit {
                     return Ok(None);
                 }
                 signed = newest.commit;
+                let pruned = store.pruned_runs()?.into_iter();
+                let mut unsigned = pruned.filter(|place| place.pruned > signed);
+                if let Some(place) = unsigned.find(|place| place.ended > signed) {
+                    return Err(HeadsError::Unwitnessed { run: place.run }.into());
+                }
             }
             let standing = durable_standing(store)?;
             // Why only what is new: what stands under an earlier head was judged before it.

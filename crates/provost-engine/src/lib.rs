@@ -48,6 +48,7 @@ pub mod planners {
 }
 pub mod proposal;
 pub mod recheck;
+pub mod retention;
 pub mod schedule;
 /// The run machine, for whoever drives or reads runs through this library.
 pub use provost_run as run;

@@ -12,6 +12,8 @@ pub const EVENT_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const EVIDENCE_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// Pieces of pruned evidence that one event of the workspace's log names.
 pub const PRUNED_PIECES_MAX: usize = 1_000;
+/// Runs whose payloads were pruned that one event of the workspace's log names.
+pub const PRUNED_RUNS_MAX: usize = 100;
 /// How long one process waits for another one's commit.
 pub const BUSY_WAIT: Duration = Duration::from_secs(10);
 /// How long the writer must have been idle before it checkpoints.

@@ -212,6 +212,23 @@ impl Writes {
         }
     }
 
+    /// Those that took effect, or may have.
+    pub fn landed(&self) -> impl Iterator<Item = (&Slot, &CallKey, &EarlierWrite)> {
+        let made = self.made.iter();
+        let made = made.filter(|(_, write)| write.landing != Landing::None);
+        made.map(|((slot, key), write)| (slot, key, write))
+    }
+
+    /// Takes in a write of which somebody kept what became of it, in the place of its events.
+    pub fn keep(&mut self, slot: Slot, key: CallKey, at: i64, landing: Landing) {
+        let write = EarlierWrite {
+            at,
+            landing,
+            doubtful: landing == Landing::Unknown,
+        };
+        self.made.insert((slot, key), write);
+    }
+
     /// Those that equal a call and took effect, or may have.
     pub fn equal<'w>(
         &'w self,

@@ -231,7 +231,7 @@ impl From<StoreError> for Problem {
                 let run = run.clone();
                 return Self::new(ProblemKind::SameGoal, error.to_string()).of_run(run);
             }
-            StoreError::Erased { .. } => ProblemKind::Erased,
+            StoreError::Erased { .. } | StoreError::PayloadsPruned { .. } => ProblemKind::Erased,
             StoreError::EvidencePruned { .. } => ProblemKind::Pruned,
             StoreError::Busy | StoreError::QueueFull | StoreError::Closed => ProblemKind::Halting,
             _ => ProblemKind::Failed,

@@ -8,6 +8,7 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{ArgAction, ArgMatches, Args, CommandFactory as _, FromArgMatches, Parser, Subcommand};
 
 use crate::failure::{Exit, Failure};
+use crate::log::{self, LogForm};
 use crate::output;
 use crate::version::{self, VERSION};
 use crate::workspace_path::WorkspacePath;
@@ -74,6 +75,10 @@ struct Cli {
     // Why an id that no field can have: an argument of a verb with the same id would be `-C`.
     #[arg(id = "-C", short = 'C', global = true, value_name = "DIR", help_heading = help::GLOBAL)]
     dir: Option<PathBuf>,
+    /// form of messages and progress on stderr, text or json [default: text]
+    #[arg(id = "--log", long = "log", global = true, value_name = "FORM",
+          hide_possible_values = true, help_heading = help::GLOBAL)]
+    log: Option<LogForm>,
     /// print help
     #[arg(short, long, global = true, action = ArgAction::Help, help_heading = help::GLOBAL)]
     help: Option<bool>,
@@ -158,7 +163,7 @@ enum Verb {
     Policy(policy::PolicyArgs),
     /// verify the journal, export a run, sign its head
     Audit(audit::AuditArgs),
-    /// delete old evidence, keeping its digests
+    /// delete old evidence or texts, keeping their digests
     Prune(prune::PruneArgs),
     /// copy the journal while runs continue
     Backup(backup::BackupArgs),
@@ -181,6 +186,17 @@ enum Verb {
     Help(help::HelpArgs),
 }
 
+impl Verb {
+    /// Whether its own `--json` is about the log.
+    fn logs_json(&self) -> bool {
+        match self {
+            Self::Work(verb) => verb.logs_json(),
+            Self::Serve(verb) => verb.json,
+            _ => false,
+        }
+    }
+}
+
 /// How the progress and the result of a run are given.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Watching {
@@ -195,6 +211,9 @@ pub struct Watching {
 /// Parses the command line and does what it says. Where `--json` was typed, a failure is one
 /// object on stdout too.
 pub fn main() -> Exit {
+    if typed_log_json() {
+        log::use_json();
+    }
     // Why twice: its help takes longer to make than the rest of the command line, and is shown only
     // to who asks for it or mistypes something.
     let parsed = Cli::command().try_get_matches();
@@ -204,7 +223,7 @@ pub fn main() -> Exit {
     };
     let is_json = asks_for_json(&matches);
     let done = match Cli::from_arg_matches(&matches) {
-        Ok(cli) => run(cli),
+        Ok(cli) => run(cli, &verb_of(&matches)),
         Err(error) => return misread(&error),
     };
     done.unwrap_or_else(|failure| {
@@ -216,9 +235,13 @@ pub fn main() -> Exit {
     })
 }
 
-fn run(cli: Cli) -> Result<Exit, Failure> {
+fn run(cli: Cli, verb: &str) -> Result<Exit, Failure> {
     let place = WorkspacePath::new(cli.dir);
+    if cli.log == Some(LogForm::Json) || cli.verb.logs_json() {
+        log::use_json();
+    }
     place.enter()?;
+    log::begin(verb, &place);
     let done = match cli.verb {
         Verb::Init(verb) => init::run(verb, &place),
         Verb::Run(verb) => run::run(&verb, &place),
@@ -283,14 +306,35 @@ fn asks_for_json(matches: &ArgMatches) -> bool {
 
 /// The same of a command line that could not be parsed, or was not parsed yet.
 pub fn typed_json() -> bool {
-    let typed: Vec<String> = std::env::args_os()
-        .skip(1)
-        .map(|word| word.to_string_lossy().into_owned())
-        .take_while(|word| word != "--")
-        .collect();
+    let typed = typed_options();
     let is_format = |pair: &[String]| *pair == ["--format", "json"];
     let is_json = |word: &String| word == "--json" || word == "--format=json";
     typed.iter().any(is_json) || typed.windows(2).any(is_format)
+}
+
+/// Whether a log of JSON is asked for, of a command line that was not parsed yet.
+fn typed_log_json() -> bool {
+    let typed = typed_options();
+    let is_log = |pair: &[String]| *pair == ["--log", "json"];
+    typed.iter().any(|word| word == "--log=json") || typed.windows(2).any(is_log)
+}
+
+/// The words of the command line before `--`.
+fn typed_options() -> Vec<String> {
+    let typed = std::env::args_os().skip(1);
+    let typed = typed.map(|word| word.to_string_lossy().into_owned());
+    typed.take_while(|word| word != "--").collect()
+}
+
+/// The words of the command, such as `tools list`.
+fn verb_of(matches: &ArgMatches) -> String {
+    let mut words = Vec::new();
+    let mut at = matches;
+    while let Some((name, below)) = at.subcommand() {
+        words.push(name);
+        at = below;
+    }
+    words.join(" ")
 }
 
 /// Help and versions are data; what cannot be parsed is a message.
@@ -311,6 +355,10 @@ fn misread(error: &clap::Error) -> Exit {
             let failure = match &quoted {
                 Some(hint) => {
                     let failure = failure.hint(hint);
+                    failure.show();
+                    failure
+                }
+                None if log::is_json() => {
                     failure.show();
                     failure
                 }

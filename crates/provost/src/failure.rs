@@ -21,6 +21,7 @@ use provost_plan::source::Source;
 use serde_json::{Value, json};
 
 use crate::advice::{self, Advice as _};
+use crate::log::{self, LogLevel, LogLine};
 use crate::output;
 use crate::screen::page::Page;
 use crate::screen::words::run_is;
@@ -176,6 +177,21 @@ impl Failure {
 
     /// Writes it to stderr under another word, where the verb goes on all the same.
     pub fn show_as(&self, word: &str) {
+        if log::is_json() {
+            let level = match word {
+                "error" => LogLevel::Error,
+                _ => LogLevel::Warn,
+            };
+            let mut line = LogLine::new(level, word, &self.message);
+            if let Some(hint) = &self.hint {
+                line = line.with("hint", hint.as_str());
+            }
+            if !self.found.is_empty() {
+                line = line.with("findings", json!(self.found));
+            }
+            line.write();
+            return;
+        }
         let mut page = Page::new();
         page.drawn(&self.findings);
         page.bad(&format!("{word}: "));

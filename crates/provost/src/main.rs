@@ -27,6 +27,7 @@ mod eval_report;
 mod failure;
 mod keyring;
 mod listener;
+mod log;
 mod lsp;
 mod mcp;
 mod metrics;
@@ -63,5 +64,6 @@ fn main() -> ExitCode {
         }
         failure::Exit::Failed
     });
+    log::end(exit.code());
     ExitCode::from(exit.code())
 }

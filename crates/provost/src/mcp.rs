@@ -103,7 +103,7 @@ async fn served(
     from: Transport,
     interrupted: watch::Receiver<bool>,
 ) -> Result<(), Failure> {
-    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), false);
+    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()));
     let listener = |told: &WorkEvent<'_>| log.put(told);
     let lent = lent(place, engine.workspace().root());
     let driven = match from {

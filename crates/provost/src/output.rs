@@ -8,6 +8,7 @@ use std::io::{IsTerminal as _, Read as _, Write as _};
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::log::{self, LogLevel, LogLine};
 
 /// Writes data to stdout.
 pub fn data(text: &str) {
@@ -43,8 +44,21 @@ fn raw(text: &str) -> std::io::Result<()> {
 
 /// Writes a message, a prompt or progress to stderr.
 pub fn note(text: &str) {
+    if log::is_json() {
+        if !text.trim().is_empty() {
+            LogLine::new(LogLevel::Info, "message", text).write();
+        }
+        return;
+    }
     let mut out = anstream::stderr().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// Writes a line of the log as JSON to stderr.
+pub fn log_line(line: &Value) {
+    let mut out = std::io::stderr().lock();
+    // Why at once: what other threads write comes before or after, never within.
+    let _ = out.write_all(format!("{line}\n").as_bytes());
 }
 
 /// Writes cursor movements to stderr, which is a terminal.
@@ -113,9 +127,9 @@ fn until_enter(bytes: impl Iterator<Item = std::io::Result<u8>>) -> Option<Vec<u
     None
 }
 
-/// Whether a person sits there who reads and types.
+/// Whether a person sits there who reads and types. Nobody reads a prompt in a log of JSON.
 pub fn is_attended() -> bool {
-    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+    !log::is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// How wide a page on stdout may be, within reason: as the terminal is; where there is none, as
@@ -136,7 +150,7 @@ pub fn note_width() -> usize {
 /// Whether a view can be redrawn in place.
 pub fn is_live() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    std::io::stderr().is_terminal() && !dumb
+    std::io::stderr().is_terminal() && !dumb && !log::is_json()
 }
 
 #[cfg(test)]

@@ -18,6 +18,8 @@ pub struct JournalStatements {
     pub runs: usize,
     /// Runs that ended before statements needed a credential, and whose statements lack it.
     pub unsigned: usize,
+    /// Runs whose texts were pruned: nothing is known of them any more.
+    pub pruned: usize,
     /// The first event of each run that may not stand.
     pub contradictions: Vec<InvalidEvent>,
 }
@@ -89,7 +91,16 @@ impl Inbox {
                 run: run.clone(),
                 reason,
             };
-            let events = events_of(&store.load(&run)?).map_err(unreadable)?;
+            let stored = match store.load(&run) {
+                Ok(stored) => stored,
+                // Why neither valid nor not: what it says is gone, and nobody can judge it.
+                Err(StoreError::PayloadsPruned { .. }) => {
+                    found.pruned += 1;
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            let events = events_of(&stored).map_err(unreadable)?;
             let pairs = events.iter().map(|(event, at)| (event, *at));
             match State::fold(pairs, self.judge(&archive)) {
                 Ok(_) => found.runs += 1,

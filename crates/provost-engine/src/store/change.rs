@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use provost_plan::digest::Digest;
 
-use super::{CountedRun, NewNotice, ScheduleRow, StopScope, Stopped};
+use super::{CountedRun, EndedRun, NewNotice, PrunedPayloads, ScheduleRow, StopScope, Stopped};
 
 /// A change that is no event of a run.
 #[derive(Clone, Debug)]
@@ -85,6 +85,14 @@ pub enum Change {
         /// When, in milliseconds since 1970.
         at_ms: i64,
     },
+    /// The payloads of runs are dropped, as far as nothing happened to them since; answered with
+    /// [`Changed::PrunedPayloads`].
+    PrunePayloads {
+        /// Which.
+        runs: Vec<EndedRun>,
+        /// When, in milliseconds since 1970.
+        at_ms: i64,
+    },
 }
 
 /// What a change is answered with.
@@ -103,4 +111,6 @@ pub enum Changed {
         /// Their bytes.
         bytes: u64,
     },
+    /// What was dropped of runs.
+    PrunedPayloads(PrunedPayloads),
 }

@@ -127,6 +127,14 @@ pub enum StoreError {
         /// The event.
         seq: u64,
     },
+    /// The payloads of a run were dropped by `prune`.
+    #[error("the texts of run {run} were pruned at {at}: its chain is kept, its content is gone")]
+    PayloadsPruned {
+        /// The run.
+        run: String,
+        /// When.
+        at: jiff::Timestamp,
+    },
     /// An event does not fit its chain.
     #[error("the chain of run {run} is broken at event {seq}: {reason}")]
     ChainBroken {
@@ -245,7 +253,9 @@ impl StoreError {
             }
             Self::NotCopied { .. } => "name a file in a directory that can be written",
             Self::Exists { .. } => "name a file that is not there yet",
-            Self::EvidencePruned { .. } => "a backup from before may still hold them",
+            Self::EvidencePruned { .. } | Self::PayloadsPruned { .. } => {
+                "a backup from before may still hold them"
+            }
             Self::Busy | Self::QueueFull => "try again in a moment",
             Self::ReadOnly
             | Self::NotAdmitted { .. }

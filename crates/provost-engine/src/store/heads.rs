@@ -141,6 +141,12 @@ pub enum HeadsError {
         /// When it was signed.
         at: String,
     },
+    /// A run was pruned before a head was signed over its end.
+    #[error("the texts of run {run} were pruned before a head was signed over its end")]
+    Unwitnessed {
+        /// The run.
+        run: String,
+    },
     /// The journal cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -160,6 +166,10 @@ impl HeadsError {
             }
             Self::UnknownKey { .. } => {
                 "if the key is yours, name it as `public` in `[audit]` of provost.toml"
+            }
+            Self::Unwitnessed { .. } => {
+                "provost prunes only what a head was signed over: the journal was changed from \
+                 outside; compare it with a backup"
             }
             Self::OtherStore { .. } | Self::Shorter { .. } | Self::Differs { .. } => {
                 "restore the newest journal; to \
@@ -312,6 +322,7 @@ pub fn hold(store: &Store, file: &HeadsFile, known: &[PublicKey]) -> Result<Agre
             Err(error) => return Err(error),
         }
     }
+    refuse_unwitnessed(store, &heads)?;
     let accepted = heads.iter().filter(|head| head.accepted.is_some());
     Ok(Agreement {
         agree,
@@ -321,6 +332,24 @@ pub fn hold(store: &Store, file: &HeadsFile, known: &[PublicKey]) -> Result<Agre
             path: file.path.clone(),
         })?,
     })
+}
+
+/// Refuses a run that was pruned without a head between its end and its pruning: nobody who signs
+/// judged what it did, and nobody can any more. Why not before the first head: it vouches for what
+/// was there.
+fn refuse_unwitnessed(store: &Store, heads: &[Head]) -> Result<(), HeadsError> {
+    let first = heads.iter().map(|head| head.commit).min();
+    for place in store.pruned_runs()? {
+        let witnesses = |head: &Head| {
+            let before = place.ended <= head.commit && head.commit < place.pruned;
+            before || (head.accepted.is_some() && place.pruned <= head.commit)
+        };
+        let is_older = first.is_none_or(|first| place.pruned <= first);
+        if !is_older && !heads.iter().any(witnesses) {
+            return Err(HeadsError::Unwitnessed { run: place.run });
+        }
+    }
+    Ok(())
 }
 
 /// A file of heads, which only grows.

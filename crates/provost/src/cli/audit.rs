@@ -286,7 +286,7 @@ fn held_to(
     Ok(statement_settings(&place.root()?).map_err(unread))
 }
 
-fn inbox(store: &Store, settings: StatementSettings) -> Result<Inbox, StoreError> {
+pub(super) fn inbox(store: &Store, settings: StatementSettings) -> Result<Inbox, StoreError> {
     let StatementSettings {
         people,
         required,
@@ -369,6 +369,11 @@ fn page(found: &AuditReport) -> Page {
         let said = format!("{pieces} of evidence; their digests remain");
         page.field("pruned", &said);
     }
+    if verified.pruned_runs > 0 {
+        let runs = count(n(verified.pruned_runs), "run");
+        let said = format!("the texts of {runs}; their chains hold");
+        page.field("pruned", &said);
+    }
     for row in &verified.restored {
         page.field("repaired", row);
     }
@@ -423,10 +428,12 @@ fn to_json(found: &AuditReport) -> Value {
         "runs": verified.runs,
         "evidence": verified.evidence,
         "pruned": verified.pruned,
+        "pruned_runs": verified.pruned_runs,
         "put_right": verified.restored,
         "statements": found.testimony.as_ref().map(|testimony| json!({
             "runs": testimony.runs,
             "unsigned_runs": testimony.unsigned,
+            "pruned_runs": testimony.pruned,
         })),
         "head": verified.head,
         "heads": heads,

@@ -46,15 +46,15 @@ pub struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     runs: u16,
-    /// log JSON lines
+    /// the same as `--log json`
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// Does it.
 pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let engine = Arc::new(place.to_drive()?);
-    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), verb.json);
+    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()));
     let settings = engine.workspace().server();
     let local = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let options = ServeOptions {
@@ -71,7 +71,7 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let runtime = runtime(2)?;
     let _exporter = Exporter::start(engine.workspace(), EXPORT_LAST_WORK);
     let served = runtime.block_on(async {
-        let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
+        let halt = at_interrupt_or_end(HALTING);
         let lent = lent(place, engine.workspace().root());
         let server = Server::open(&engine, options, lent, halt.clone())?;
         announce(&server, &engine)?;

@@ -45,9 +45,16 @@ pub struct WorkArgs {
     /// print nothing; exit 0 if a process works here, 3 if none does
     #[arg(long, conflicts_with_all = ["until_idle", "runs"])]
     check: bool,
-    /// log JSON lines; with `--check`, print one JSON object
+    /// the same as `--log json`; with `--check`, print one JSON object
     #[arg(long)]
     json: bool,
+}
+
+impl WorkArgs {
+    /// Whether `--json` is about the log.
+    pub fn logs_json(self) -> bool {
+        self.json && !self.check
+    }
 }
 
 /// What `work` says in its lock file, and what `--check` looks for.
@@ -62,7 +69,7 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     // Why ignored: a disk that takes no more keeps a monitor from seeing this, and no run from
     // going on.
     let _ = engine.store().announce(&format!("{ANNOUNCED} {VERSION}"));
-    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()), verb.json);
+    let log = DriveLog::new(Arc::clone(engine.workspace().catalog()));
     let working = WorkOptions {
         until_idle: verb.until_idle,
         runs_max: verb.runs.into(),
@@ -79,7 +86,7 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         runtime.spawn(door.serve());
     }
     let worked = runtime.block_on(async {
-        let halt = at_interrupt_or_end(if verb.json { "" } else { HALTING });
+        let halt = at_interrupt_or_end(HALTING);
         let put = |told: &WorkEvent<'_>| log.put(told);
         supervised(work(&engine, working, halt.clone(), &put), halt).await
     });

@@ -5,11 +5,11 @@
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::output;
 use crate::screen::view::HALTING;
+use crate::{log, output};
 
 /// The exit code of a process that a second Ctrl-C ended at once.
-const ENDED_AT_ONCE: i32 = 130;
+const ENDED_AT_ONCE: u8 = 130;
 
 /// Turns true at the first Ctrl-C; the second ends the process at once.
 pub fn at_interrupt() -> watch::Receiver<bool> {
@@ -35,7 +35,7 @@ fn of(kinds: &[SignalKind], said: &'static str) -> watch::Receiver<bool> {
         if comes.recv().await.is_none() {
             return;
         }
-        if !said.is_empty() && !output::is_live() {
+        if !output::is_live() {
             output::note(&format!("{said}\n"));
         }
         let _ = halt.send(true);
@@ -44,7 +44,8 @@ fn of(kinds: &[SignalKind], said: &'static str) -> watch::Receiver<bool> {
                 output::control("\u{1b}[?7h");
             }
             output::note("\nended at once: writes in flight may be in doubt\n");
-            std::process::exit(ENDED_AT_ONCE);
+            log::end(ENDED_AT_ONCE);
+            std::process::exit(ENDED_AT_ONCE.into());
         }
     });
     halted

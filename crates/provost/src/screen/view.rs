@@ -9,6 +9,7 @@ use provost_engine::run::event::Event;
 use provost_engine::run::shown;
 use provost_engine::run::state::State;
 use provost_engine::session::Watcher;
+use provost_engine::work::WorkEvent;
 use provost_plan::catalog::Catalog;
 use serde_json::json;
 use tokio::sync::watch;
@@ -17,6 +18,8 @@ use super::narrate::Narrator;
 use super::page::{Page, TextStyle, cut};
 use super::region::{Region, Window};
 use super::{live, plain};
+use crate::drive::log::DriveLog;
+use crate::log::{self, LogLevel, LogLine};
 use crate::output;
 
 /// A view of a run.
@@ -28,6 +31,8 @@ pub enum View {
     Live(Live),
     /// Journal lines on stdout.
     Journal,
+    /// Lines of the log as JSON on stderr.
+    Log(DriveLog),
 }
 
 /// What is said at the first Ctrl-C.
@@ -44,6 +49,9 @@ pub struct Live {
 impl View {
     /// The view for where the output goes.
     pub fn new(catalog: Arc<Catalog>, events: bool, halt: watch::Receiver<bool>) -> Self {
+        if log::is_json() && !events {
+            return Self::Log(DriveLog::new(catalog));
+        }
         let narrator = Narrator::new(catalog);
         match (events, output::is_live()) {
             (true, _) => Self::Journal,
@@ -78,6 +86,11 @@ impl Watcher for View {
         match self {
             Self::Plain(narrator) => output::note(&plain::lines(narrator, events, state).finish()),
             Self::Live(live) => live.kept(events, state),
+            Self::Log(lines) => lines.put(&WorkEvent::Kept {
+                first_seq,
+                events,
+                state,
+            }),
             Self::Journal => {
                 for (seq, event) in (first_seq..).zip(events) {
                     let (kind, version, payload) = shown::stored(event);
@@ -102,6 +115,7 @@ impl Watcher for View {
         match self {
             Self::Live(live) => live.region.leave(page),
             Self::Plain(_) | Self::Journal => output::note(&page.finish()),
+            Self::Log(_) => LogLine::new(LogLevel::Warn, "ignored", &page.finish()).write(),
         }
     }
 

@@ -8,12 +8,12 @@ use super::workplace::{PLAN, Ran, Workplace};
 /// A key file whose passphrase is [`PASSPHRASE`], and what provost.toml says of it.
 const KEY: &str = include_str!("../../../../corpus/audit/audit.key");
 const AUDIT: &str = include_str!("../../../../corpus/audit/audit.toml");
-const PUBLIC: &str = "ed25519:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=";
+pub const PUBLIC: &str = "ed25519:6kpsY+KcUgq+9VB7Ey7F+ZVHdq6+vnuSQh7qaRRG0iw=";
 const PASSPHRASE: &str = "correct horse";
 const COUNT: &str = "Count the orders of ada";
 
 /// A workspace whose heads are signed.
-fn audited() -> Workplace {
+pub fn audited() -> Workplace {
     let place = Workplace::new();
     place.write("kept/audit.key", KEY);
     place.write("kept/passphrase", PASSPHRASE);
@@ -22,7 +22,7 @@ fn audited() -> Workplace {
     place
 }
 
-fn heads(place: &Workplace) -> Vec<serde_json::Value> {
+pub fn heads(place: &Workplace) -> Vec<serde_json::Value> {
     let text = std::fs::read_to_string(place.path("kept/heads.jsonl")).unwrap();
     let lines = text.lines();
     lines
@@ -30,13 +30,13 @@ fn heads(place: &Workplace) -> Vec<serde_json::Value> {
         .collect()
 }
 
-fn change(place: &Workplace, sql: &str) {
+pub fn change(place: &Workplace, sql: &str) {
     let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();
     journal.execute_batch(sql).unwrap();
 }
 
 /// Puts the copy `from` in the place of the journal.
-fn restore(place: &Workplace, from: &str) {
+pub fn restore(place: &Workplace, from: &str) {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(place.path(&format!(".provost/journal.db{end}")));
     }
@@ -433,7 +433,7 @@ fn settings_that_would_bear_no_witness_are_refused() {
 }
 
 /// Runs the second verifier, which shares no line with the first.
-fn second(place: &Workplace, args: &[&str]) -> Ran {
+pub fn second(place: &Workplace, args: &[&str]) -> Ran {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/verify.py");
     let mut command = Command::new("python3");
     command

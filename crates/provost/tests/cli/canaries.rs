@@ -262,9 +262,11 @@ fn seen(place: &Workplace, way: &Way, field: &str) -> (String, Option<String>) {
     see(&["inbox"]);
     see(&["cancel", &run]);
     see(&["show", &run]);
+    let status = place.status();
+    see(&["apply", "try.yaml", "--again", "--log", "json"]);
     all.push_str(&told_over_mcp(place, &run));
     all.push_str(&std::fs::read_to_string(place.path("told.jsonl")).unwrap_or_default());
-    (all, Some(place.status()))
+    (all, Some(status))
 }
 
 /// The secret as it is, and less one character at each end, in every form.

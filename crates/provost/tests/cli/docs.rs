@@ -13,7 +13,7 @@ use blocks::Block;
 use shell::{Done, Shell};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 34] = [
+const PAGES: [&str; 35] = [
     "README.md",
     "docs/concepts/business-rules.md",
     "docs/concepts/granularity.md",
@@ -42,6 +42,7 @@ const PAGES: [&str; 34] = [
     "docs/reference/findings.md",
     "docs/reference/journal.md",
     "docs/reference/json.md",
+    "docs/reference/log.md",
     "docs/reference/metrics.md",
     "docs/reference/plan.md",
     "docs/reference/playbook.md",

@@ -66,12 +66,14 @@ fn help_lists_what_works() {
       audit        verify the journal, export a run, sign its head
       backup       copy the journal while runs continue
       restore      put a copy of the journal in its place
-      prune        delete old evidence, keeping its digests
+      prune        delete old evidence or texts, keeping their digests
 
     Global options:
-      -C <DIR>       workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
-      -h, --help     print help
-      -V, --version  print the version
+      -C <DIR>          workspace; files count from it [default: $PROVOST_DIR or the nearest
+                        provost.toml]
+          --log <FORM>  form of messages and progress on stderr, text or json [default: text]
+      -h, --help        print help
+      -V, --version     print the version
 
     Exit codes:
       0  succeeded, or the command is done
@@ -104,8 +106,10 @@ fn help_lists_what_works() {
           --events         print journal events as JSON lines
 
     Global options:
-      -C <DIR>    workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
-      -h, --help  print help
+      -C <DIR>          workspace; files count from it [default: $PROVOST_DIR or the nearest
+                        provost.toml]
+          --log <FORM>  form of messages and progress on stderr, text or json [default: text]
+      -h, --help        print help
 
     Examples:
       provost run "Find welcome in my notes"              use the playbook that matches, or [planner]
@@ -146,8 +150,10 @@ fn the_help_of_a_command_has_examples() {
               print journal events as JSON lines
 
     Global options:
-      -C <DIR>    workspace; files count from it [default: $PROVOST_DIR or the nearest provost.toml]
-      -h, --help  print help
+      -C <DIR>          workspace; files count from it [default: $PROVOST_DIR or the nearest
+                        provost.toml]
+          --log <FORM>  form of messages and progress on stderr, text or json [default: text]
+      -h, --help        print help
 
     Examples:
       provost approve k3q7@6e242e3b           approve the card with this digest and continue

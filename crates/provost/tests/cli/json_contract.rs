@@ -91,6 +91,8 @@ audit        0 audit verify --json
 error        2 audit sign --json
 error        2 audit accept --reason restored --json
 prune        0 prune --evidence-older 30d --dry-run --json
+prune-payloads 0 prune --payloads-older 30d --keep-chain --dry-run --json
+error        2 prune --payloads-older 30d --json
 backup       0 backup copy.db --json
 error        2 backup copy.db --json
 restore      0 restore copy.db --json
@@ -132,10 +134,10 @@ fn one_object(text: &str) -> Result<Value, String> {
 }
 
 /// The published schemas, by name.
-struct Published(BTreeMap<String, jsonschema::Validator>);
+pub struct Published(BTreeMap<String, jsonschema::Validator>);
 
 impl Published {
-    fn of(place: &Workplace) -> Self {
+    pub fn of(place: &Workplace) -> Self {
         let list = place.run(&["schema"]).exits(0).raw_stdout;
         let names = list
             .lines()
@@ -149,7 +151,7 @@ impl Published {
     }
 
     /// What is wrong with an object that is to be of this schema.
-    fn faults(&self, name: &str, object: &Value) -> Vec<String> {
+    pub fn faults(&self, name: &str, object: &Value) -> Vec<String> {
         let Some(schema) = self.0.get(name) else {
             return vec![format!("there is no schema `{name}`")];
         };
@@ -179,7 +181,7 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// The commands that `--help` lists.
-fn listed(place: &Workplace) -> BTreeSet<String> {
+pub fn listed(place: &Workplace) -> BTreeSet<String> {
     let help = place.run(&["--help"]).exits(0).raw_stdout;
     let list = help.split("Global options:").next().unwrap();
     let names = list.lines().filter_map(|line| line.strip_prefix("  "));

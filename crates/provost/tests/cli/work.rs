@@ -93,27 +93,6 @@ fn a_monitor_is_told_at_once_whether_a_process_works_here() {
 }
 
 #[test]
-fn the_log_is_json_where_that_is_asked_for() {
-    let place = Workplace::new();
-    let (run, card) = place.waiting();
-    place
-        .run(&["approve", &format!("{run}@{card}"), "--record"])
-        .exits(0);
-    let ran = place.run(&["work", "--until-idle", "--json"]).exits(0);
-    let lines: Vec<serde_json::Value> = ran
-        .raw_stderr
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert!(lines.iter().all(|line| line["run"] == run.as_str()));
-    let last = lines.last().unwrap();
-    assert_eq!(
-        (&last["kind"], &last["text"]),
-        (&"let_go".into(), &"succeeded".into())
-    );
-}
-
-#[test]
 fn a_run_whose_process_was_killed_goes_on() {
     let place = slow("2000000");
     let mut child = place.spawn(&["run", "Count the orders of ada"]);

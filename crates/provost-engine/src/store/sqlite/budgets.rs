@@ -13,7 +13,7 @@ use provost_run::spending::Spending;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::read::{self, EventRow};
-use super::{Store, StoreError};
+use super::{Store, StoreError, payloads};
 
 /// Money in millionths and tokens, by period.
 pub(super) type Budgets = BTreeMap<String, (u64, u64)>;
@@ -89,7 +89,14 @@ fn add(budgets: &mut Budgets, spent: &Spent) {
 /// What the events of all runs tell.
 pub(super) fn told(connection: &Connection) -> Result<Budgets, StoreError> {
     let mut budgets = Budgets::new();
+    let pruned = payloads::of(connection)?;
     for (n, run) in read::numbers(connection)? {
+        if let Some((kept, _)) = pruned.get(&run) {
+            let head = read::run(connection, &run)?;
+            kept.check_end(head.head_seq, &head.head)?;
+            kept.spend(&mut budgets);
+            continue;
+        }
         let mut spending = Spending::default();
         read::each_event(connection, n, &run, |row| {
             apply(&mut spending, &mut budgets, row, &run)

@@ -3,7 +3,9 @@
 use rusqlite::Connection;
 
 use super::log::LogEvent;
-use super::{Change, Changed, notices, posted_statements, prune, run_facts, schedules, stops};
+use super::{
+    Change, Changed, notices, payloads, posted_statements, prune, run_facts, schedules, stops,
+};
 
 /// Makes a change inside the transaction that is open; what it says to the log of the workspace.
 pub(super) fn make(
@@ -52,5 +54,6 @@ pub(super) fn make(
             through,
             at_ms,
         } => prune::drop_unnamed(connection, digests, through, at_ms),
+        Change::PrunePayloads { runs, at_ms } => payloads::drop_texts(connection, runs, at_ms),
     }
 }

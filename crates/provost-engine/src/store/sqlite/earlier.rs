@@ -12,6 +12,7 @@ use provost_run::earlier::{CallKey, EarlierCall, EarlierCalls, Writes};
 use rusqlite::{Connection, params};
 
 use super::StoreError;
+use super::payloads::{self, PrunedRuns};
 use super::read::{self, EventPlace};
 use crate::limits::{EARLIER_RUNS_MAX, EARLIER_WRITES_MAX};
 use crate::store::event::call_number;
@@ -39,6 +40,21 @@ impl KnownRun {
     fn new() -> Self {
         let (place, writes) = (EventPlace::START, Writes::default());
         Self { place, writes }
+    }
+
+    /// What the log of the workspace keeps of a run whose payloads were pruned.
+    fn kept(connection: &Connection, run: &str, gone: StoreError) -> Result<Self, StoreError> {
+        let head = read::run(connection, run)?;
+        let pruned = payloads::of(connection)?;
+        let Some((kept, _)) = pruned.get(run) else {
+            return Err(gone);
+        };
+        kept.check_end(head.head_seq, &head.head)?;
+        let (seq, link) = (head.head_seq, head.head);
+        Ok(Self {
+            place: EventPlace { seq, link },
+            writes: kept.writes(),
+        })
     }
 
     /// Takes in what the run did since.
@@ -93,7 +109,10 @@ impl EarlierRuns {
         let read = known.map(|known| known.go_on(connection, n, run));
         let read = match read {
             Some(Ok(read)) => read,
-            _ => KnownRun::new().go_on(connection, n, run)?,
+            _ => match KnownRun::new().go_on(connection, n, run) {
+                Err(gone @ StoreError::Erased { .. }) => KnownRun::kept(connection, run, gone)?,
+                read => read?,
+            },
         };
         let kept = self.known.values().map(|known| known.writes.len());
         if kept.sum::<usize>() + read.writes.len() > EARLIER_WRITES_MAX {
@@ -142,7 +161,12 @@ struct Numbered {
 }
 
 /// Events whose number is not that of the call that they begin.
-fn misnumbered(connection: &Connection) -> rusqlite::Result<Vec<Numbered>> {
+fn misnumbered(connection: &Connection, pruned: &PrunedRuns) -> rusqlite::Result<Vec<Numbered>> {
+    let numbers = pruned
+        .values()
+        .map(|(kept, _)| (kept.run(), kept.numbers()));
+    let numbers: BTreeMap<&str, BTreeSet<i64>> = numbers.collect();
+    let mut missing = numbers.clone();
     let mut query = connection.prepare(
         "SELECT events.n, runs.id, seq, call, kind, payload FROM events \
          JOIN runs ON runs.n = events.run WHERE kind = 'AttemptStarted' OR call IS NOT NULL",
@@ -152,30 +176,54 @@ fn misnumbered(connection: &Connection) -> rusqlite::Result<Vec<Numbered>> {
     while let Some(row) = rows.next()? {
         let (run, seq): (String, u64) = (row.get(1)?, row.get(2)?);
         let (kind, payload): (String, Option<String>) = (row.get(4)?, row.get(5)?);
+        let stored: Option<i64> = row.get(3)?;
+        let told = match (&payload, numbers.get(run.as_str())) {
+            // Why any of them: which event began which call went with its payload.
+            (None, Some(kept)) if kind == "AttemptStarted" => {
+                stored.filter(|number| kept.contains(number))
+            }
+            (None, _) => None,
+            (Some(payload), _) => call_number(&kind, payload),
+        };
+        if let (Some(number), Some(missing)) = (stored, missing.get_mut(run.as_str())) {
+            missing.remove(&number);
+        }
         let found = Numbered {
             n: row.get(0)?,
             place: format!("event {seq} of run {run}"),
-            stored: row.get(3)?,
-            told: payload.and_then(|payload| call_number(&kind, &payload)),
+            stored,
+            told,
         };
         if found.stored != found.told {
             wrong.push(found);
         }
     }
+    let missing = missing
+        .into_iter()
+        .filter(|(_, numbers)| !numbers.is_empty());
+    wrong.extend(missing.map(|(run, numbers)| Numbered {
+        n: 0,
+        place: format!("a call of run {run}"),
+        stored: None,
+        told: numbers.first().copied(),
+    }));
     Ok(wrong)
 }
 
 /// Numbers the calls of a journal of an older format.
 pub(super) fn number(connection: &Connection) -> rusqlite::Result<()> {
     let mut update = connection.prepare("UPDATE events SET call = ?2 WHERE n = ?1")?;
-    for event in misnumbered(connection)? {
+    for event in misnumbered(connection, &PrunedRuns::new())? {
         update.execute(params![event.n, event.told])?;
     }
     Ok(())
 }
 
 /// Where a number is not that of the call that an event begins, in words.
-pub(super) fn difference(connection: &Connection) -> rusqlite::Result<Option<String>> {
-    let wrong = misnumbered(connection)?.into_iter().next();
+pub(super) fn difference(
+    connection: &Connection,
+    pruned: &PrunedRuns,
+) -> rusqlite::Result<Option<String>> {
+    let wrong = misnumbered(connection, pruned)?.into_iter().next();
     Ok(wrong.map(|event| format!("events.call ({})", event.place)))
 }

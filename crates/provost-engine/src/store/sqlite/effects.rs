@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use provost_run::open_effects::{OpenEffect, OpenEffects};
 use rusqlite::{Connection, params};
 
-use super::StoreError;
 use super::read::{self, EventRow};
+use super::{StoreError, payloads};
 
 /// What is open, by run and slot.
 pub(super) type OpenEffectRow = BTreeMap<(String, String), OpenEffect>;
@@ -56,11 +56,18 @@ pub(super) fn told(connection: &Connection) -> Result<OpenEffectRow, StoreError>
         .map_err(StoreError::read)?;
     let mut runs = runs.query([]).map_err(StoreError::read)?;
     let mut open = OpenEffectRow::new();
+    let pruned = payloads::of(connection)?;
     while let Some(row) = runs.next().map_err(StoreError::read)? {
         let (n, run): (i64, String) = (
             row.get(0).map_err(StoreError::read)?,
             row.get(1).map_err(StoreError::read)?,
         );
+        // Why nothing of it: no run is pruned with an effect that is open.
+        if let Some((kept, _)) = pruned.get(&run) {
+            let head = read::run(connection, &run)?;
+            kept.check_end(head.head_seq, &head.head)?;
+            continue;
+        }
         open.extend(of_run(&told_by(connection, n, &run)?, &run));
     }
     Ok(open)

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::budgets::Budgets;
 use super::effects::{self, OpenEffectRow};
 use super::log::{self, Logged};
-use super::{StoreError, budgets, earlier, prune, read, stops};
+use super::{StoreError, budgets, earlier, payloads, prune, read, stops};
 
 /// What a process has held against the events so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -141,7 +141,8 @@ pub(super) fn differences(
         tables.extend(budgets::difference(connection, spent)?);
     }
     if format >= 10 {
-        tables.extend(earlier::difference(connection).map_err(StoreError::read)?);
+        let pruned = log.as_deref().map(payloads::told).unwrap_or_default();
+        tables.extend(earlier::difference(connection, &pruned).map_err(StoreError::read)?);
     }
     if tables.is_empty() {
         return Ok(log);

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::StoreError;
+use super::payloads::PrunedRun;
 use super::prune::{self, PruneBatch};
 use super::read::{self, EVENT_COLUMNS, EventRow};
 use super::stops::{self, Placed};
@@ -47,6 +48,13 @@ pub(super) enum LogEvent {
     EvidencePruned {
         /// Which.
         pieces: Vec<PruneBatch>,
+        /// When, in milliseconds since 1970.
+        at_ms: i64,
+    },
+    /// The payloads of runs were dropped.
+    PayloadsPruned {
+        /// Which, and what is kept of each.
+        runs: Vec<PrunedRun>,
         /// When, in milliseconds since 1970.
         at_ms: i64,
     },

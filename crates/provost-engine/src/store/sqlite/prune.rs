@@ -43,8 +43,25 @@ impl Store {
     /// [`StoreError`] if the journal cannot be read.
     pub fn prunable(&self, before_ms: i64) -> Result<Pruned, StoreError> {
         Ok(self
-            .read(|connection| candidates(connection, before_ms))?
+            .read(|connection| candidates(connection, &Old::Before(before_ms)))?
             .found)
+    }
+
+    /// What [`Store::prune_of`] would drop.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read.
+    pub fn prunable_of(&self, runs: &BTreeSet<String>) -> Result<Pruned, StoreError> {
+        let found = self.read(|connection| candidates(connection, &Old::These(runs)))?;
+        Ok(found.found)
+    }
+
+    /// Drops the bytes of evidence that only these runs name, which are over.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read or written.
+    pub fn prune_of(&self, runs: &BTreeSet<String>, now_ms: i64) -> Result<Pruned, StoreError> {
+        self.prune_old(&Old::These(runs), now_ms)
     }
 
     /// Drops the bytes of evidence that only runs name which ended before `before_ms`.
@@ -52,7 +69,11 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the journal cannot be read or written.
     pub fn prune(&self, before_ms: i64, now_ms: i64) -> Result<Pruned, StoreError> {
-        let mut candidates = self.read(|connection| candidates(connection, before_ms))?;
+        self.prune_old(&Old::Before(before_ms), now_ms)
+    }
+
+    fn prune_old(&self, old: &Old<'_>, now_ms: i64) -> Result<Pruned, StoreError> {
+        let mut candidates = self.read(|connection| candidates(connection, old))?;
         if candidates.digests.is_empty() {
             return Ok(candidates.found);
         }
@@ -67,7 +88,7 @@ impl Store {
         let _ = self.empty_log();
         let (pieces, bytes) = match changed {
             Changed::Pruned { pieces, bytes } => (pieces, bytes),
-            Changed::Done | Changed::Noticed(_) | Changed::Moved(_) => (0, 0),
+            _ => (0, 0),
         };
         Ok(Pruned {
             pieces,
@@ -77,7 +98,7 @@ impl Store {
     }
 
     /// Moves the log into the file, so that dropped bytes are not left in it.
-    fn empty_log(&self) -> Result<(), rusqlite::Error> {
+    pub(super) fn empty_log(&self) -> Result<(), rusqlite::Error> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(self.dir.join(JOURNAL_FILE), flags)?;
         connection.busy_timeout(BUSY_WAIT)?;
@@ -86,7 +107,15 @@ impl Store {
     }
 }
 
-fn candidates(connection: &Connection, before_ms: i64) -> Result<PruneCandidates, StoreError> {
+/// Which runs are old.
+enum Old<'a> {
+    /// Those that ended before this moment, in milliseconds since 1970.
+    Before(i64),
+    /// These.
+    These(&'a BTreeSet<String>),
+}
+
+fn candidates(connection: &Connection, which: &Old<'_>) -> Result<PruneCandidates, StoreError> {
     let tx = connection
         .unchecked_transaction()
         .map_err(StoreError::read)?;
@@ -94,7 +123,11 @@ fn candidates(connection: &Connection, before_ms: i64) -> Result<PruneCandidates
     let rows = read::runs(&tx, &RunFilter::default())?;
     let old: HashSet<String> = rows
         .into_iter()
-        .filter(|row| row.updated_at_ms < before_ms && !unfinished.contains(&row.status))
+        .filter(|row| match which {
+            Old::Before(before_ms) => row.updated_at_ms < *before_ms,
+            Old::These(runs) => runs.contains(&row.id),
+        })
+        .filter(|row| !unfinished.contains(&row.status))
         .map(|row| row.id)
         .collect();
     let (mut may_go, mut stays) = (BTreeSet::new(), BTreeSet::new());

@@ -6,8 +6,8 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
 
-use super::prune;
 use super::{StoreError, StoredEvent, StoredEvidence};
+use super::{payloads, prune};
 use crate::limits::AMBIGUOUS_NAMES_MAX;
 use crate::store::chain::{self, GENESIS, Header};
 use crate::store::event::goal_words;
@@ -274,7 +274,11 @@ pub(super) fn load(connection: &Connection, id: &str) -> Result<Vec<StoredEvent>
         let event = EventRow::read(row).map_err(StoreError::read)?;
         event.check(id, seq, &previous)?;
         (seq, previous) = (event.seq, event.link);
-        events.push(event.into_event(id)?);
+        let event = event.into_event(id).map_err(|error| match error {
+            StoreError::Erased { .. } => payloads::why_gone(&tx, &head, error),
+            other => other,
+        });
+        events.push(event?);
     }
     check_head(&head, seq, &previous)?;
     Ok(events)

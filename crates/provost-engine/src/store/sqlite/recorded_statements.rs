@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use rusqlite::OptionalExtension as _;
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, payloads};
 use provost_run::statement::Credential;
 
 /// The kinds of events that may follow from a statement.
@@ -94,13 +94,28 @@ impl Store {
             Credential::Signature => "json_extract(payload, '$.signed') = 1",
         };
         self.read(|connection| {
-            connection
+            let told: Option<i64> = connection
                 .query_row(
                     &format!("SELECT min(n) FROM events WHERE kind = 'RunCreated' AND {condition}"),
                     [],
                     |row| row.get(0),
                 )
-                .map_err(StoreError::read)
+                .map_err(StoreError::read)?;
+            let mut first = connection
+                .prepare(
+                    "SELECT events.n FROM runs JOIN events ON events.run = runs.n AND seq = 1 \
+                     WHERE id = ?1",
+                )
+                .map_err(StoreError::read)?;
+            let mut since = told;
+            for (run, _) in payloads::of(connection)?.into_values() {
+                if run.requires(least) {
+                    let began = first.query_row([run.run()], |row| row.get(0)).optional();
+                    let began: Option<i64> = began.map_err(StoreError::read)?;
+                    since = since.into_iter().chain(began).min();
+                }
+            }
+            Ok(since)
         })
     }
 }

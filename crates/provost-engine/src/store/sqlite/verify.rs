@@ -16,6 +16,7 @@ use serde::Deserialize;
 use super::StoreError;
 use super::budgets::{self, Budgets};
 use super::effects::{self, OpenEffectRow};
+use super::payloads::{self, PrunedRuns};
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
 use super::recorded_statements::KINDS;
 use super::{guard, log, prune};
@@ -36,6 +37,8 @@ pub struct Verified {
     pub evidence: u64,
     /// Pieces of evidence whose bytes were pruned.
     pub pruned: u64,
+    /// Runs whose payloads were pruned.
+    pub pruned_runs: u64,
     /// The link of the last commit.
     pub head: Digest,
     /// Rows beside the events that were put right before a first call, in words.
@@ -52,6 +55,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         store: read::store_name(&tx)?,
         present: check_evidence(&tx)?,
         pruned: prune::pruned(&tx)?,
+        pruned_runs: payloads::of(&tx)?,
         events: 0,
         open: OpenEffectRow::new(),
         budgets: Budgets::new(),
@@ -67,8 +71,20 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         let facts = walk.runs.remove(&run.id);
         let facts = facts.unwrap_or_else(VerifiedFacts::before_the_first);
         read::check_head(run, facts.seq, &facts.link)?;
+        if let Some((kept, _)) = walk.pruned_runs.get(&run.id) {
+            kept.check_end(facts.seq, &facts.link)?;
+            if facts.ended.is_none() {
+                return Err(kept.broken(facts.seq, "it was pruned, and is not over"));
+            }
+            kept.spend(&mut walk.budgets);
+        }
         facts.check_row(run)?;
         walk.open.extend(effects::of_run(&facts.effects, &run.id));
+    }
+    let listed: HashSet<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    let mut kept = walk.pruned_runs.values();
+    if let Some((kept, _)) = kept.find(|(kept, _)| !listed.contains(kept.run())) {
+        return Err(kept.broken(0, "it was pruned, and is not listed"));
     }
     let log = guard::differences(&tx, &walk.open, &walk.budgets)?;
     check_file(&tx)?;
@@ -81,14 +97,22 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
         pruned: count(walk.pruned.difference(&walk.present).count()),
         head: walk.head,
         store: walk.store,
-        not_checked: not_checked(log.is_some(), read::format(&tx)?),
+        pruned_runs: count(walk.pruned_runs.len()),
+        not_checked: not_checked(log.is_some(), read::format(&tx)?, walk.pruned_runs.len()),
         restored: log.as_deref().map(log::restored).unwrap_or_default(),
     })
 }
 
 /// What the walk does not look at; nothing of a table that guards effects, unless it is `logged`
 /// nowhere.
-fn not_checked(logged: bool, format: i64) -> Vec<String> {
+fn not_checked(logged: bool, format: i64, pruned: usize) -> Vec<String> {
+    let gone = (pruned > 0).then(|| {
+        let runs = if pruned == 1 { "run" } else { "runs" };
+        format!(
+            "what {pruned} {runs} did whose texts were pruned, and who said what to them: their \
+             chains hold, and nothing judges their content again"
+        )
+    });
     let older = (!logged).then_some(
         "which evidence was pruned, and what is stopped: this journal is of an older format, \
          without a log of either, and `pruned` and `stops` are trusted as stored",
@@ -107,7 +131,7 @@ fn not_checked(logged: bool, format: i64) -> Vec<String> {
         "what is counted of runs (`run_facts`): `doctor --recount` counts it anew from the events",
     ];
     let all = older.into_iter().chain(uncounted).chain(never);
-    all.map(str::to_owned).collect()
+    gone.into_iter().chain(all.map(str::to_owned)).collect()
 }
 
 /// What the events of one run say of it.
@@ -141,6 +165,17 @@ impl VerifiedFacts {
         }
     }
 
+    /// Takes in the header of an event whose payload was pruned.
+    fn pruned_event(&mut self, event: &EventRow, status: &str) {
+        self.is_over = event.kind == "RunEnded";
+        match event.kind.as_str() {
+            "RunEnded" => self.ended = Some(status.to_owned()),
+            "UndoRequested" => self.ended = None,
+            _ => {}
+        }
+        (self.seq, self.link, self.last_ms) = (event.seq, event.link, event.at_ms);
+    }
+
     /// Whether the row of the listing tells what the events tell.
     fn check_row(&self, row: &RunRow) -> Result<(), StoreError> {
         let broken = |reason: &str| StoreError::RowBroken {
@@ -166,6 +201,7 @@ struct VerifyWalk {
     store: String,
     present: HashSet<Digest>,
     pruned: HashSet<Digest>,
+    pruned_runs: PrunedRuns,
     events: u64,
     commits: u64,
     head: Digest,
@@ -241,7 +277,13 @@ impl VerifyWalk {
             return Ok(());
         };
         event.check(run, facts.seq, &facts.link)?;
-        // Why an error: nothing in this version takes a payload away.
+        if let Some((kept, _)) = self.pruned_runs.get(run) {
+            kept.check(event)?;
+            facts.pruned_event(event, kept.status());
+            self.events += 1;
+            return Ok(());
+        }
+        // Why an error: only a record in the log takes a payload away.
         event.payload(run)?;
         let said = PayloadFields::of(event);
         for digest in said.evidence() {

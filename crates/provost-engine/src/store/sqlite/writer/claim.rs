@@ -2,6 +2,7 @@
 
 use rusqlite::params;
 
+use super::super::{payloads, read};
 use super::{Batch, Writer};
 use crate::owner::{ClaimResult, DeathProof, OwnerStatus};
 use crate::store::StoreError;
@@ -17,6 +18,18 @@ impl Writer {
                 run: run.to_owned(),
             }));
         };
+        // Why here too: who read the run before it was pruned must not go on with it.
+        if payloads::is_gone(&self.connection, head.n)? {
+            let gone = StoreError::Erased {
+                run: run.to_owned(),
+                seq: 1,
+            };
+            let row = read::run(&self.connection, run);
+            return Ok(Err(match row {
+                Ok(row) => payloads::why_gone(&self.connection, &row, gone),
+                Err(error) => error,
+            }));
+        }
         let mine = self.owner.instance();
         let before = match head.owner.as_deref() {
             Some(owner) if owner == mine => return Ok(Ok(ClaimResult::Taken)),
