@@ -20,6 +20,8 @@ use crate::store::{Store, StoreError};
 use crate::workspace::{STORE_DIR, Workspace};
 
 pub(super) mod calls;
+#[cfg(test)]
+mod pieces;
 mod same;
 mod words;
 
