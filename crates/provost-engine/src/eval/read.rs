@@ -216,6 +216,7 @@ impl Reader<'_> {
         // What they say is for people, and for whoever looks for the run.
         fields.text("run");
         fields.count("recorded_at");
+        fields.map("replaced");
         let people = fields.list("people").unwrap_or_default();
         fields.required("expect");
         let expect = fields.node("expect");
