@@ -419,7 +419,7 @@ impl Engine {
     /// closed, and those that lack what they need.
     fn troubles(&self) -> Vec<Trouble> {
         self.damaged()
-            .chain(self.tools.toolbox().troubles())
+            .chain(self.tools.state().troubles())
             .collect()
     }
 
@@ -446,7 +446,7 @@ impl Engine {
             .flat_map(Step::tools)
             .filter_map(|tool| tool.value.split('.').next())
             .collect();
-        let mut damaged = self.damaged().chain(self.tools.toolbox().closed());
+        let mut damaged = self.damaged().chain(self.tools.state().closed());
         match damaged.find(|one| named.contains(one.tool.as_str())) {
             Some(Trouble { tool, message }) => Err(EngineError::Trouble { tool, message }),
             None => Ok(()),
@@ -487,13 +487,13 @@ impl Engine {
         let operations: Vec<_> = named.iter().filter_map(|name| catalog.get(name)).collect();
         // A server that is another now. One that does not answer is no reason: the call will tell.
         for operation in &operations {
-            if let Some(message) = self.tools.toolbox().drift(operation).await {
+            if let Some(message) = self.tools.state().drift(operation).await {
                 return Err(EngineError::Drifted { message });
             }
         }
         // A write whose key has no table to stand in.
         for operation in &operations {
-            if self.tools.toolbox().is_unprepared(operation).await {
+            if self.tools.state().is_unprepared(operation).await {
                 let tool = operation.server().to_owned();
                 return Err(EngineError::Unprepared { tool });
             }

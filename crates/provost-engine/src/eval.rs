@@ -21,7 +21,9 @@ mod set;
 mod suite;
 
 pub use against::{compare_effects, is_case};
-pub use case::{CaseError, CaseExpects, CaseRequest, MadeCase, case_check, case_from};
+pub use case::{
+    CaseError, CaseExpects, CaseRequest, MadeCase, ReplacedCounts, case_check, case_from,
+};
 pub use gates::GateResult;
 pub use kept::{REPEATS_DIR, REPORT_FILE};
 pub use read::{SetError, read_set};

@@ -68,6 +68,16 @@ pub fn random_name() -> io::Result<String> {
     Ok(name_of(&bytes))
 }
 
+/// A key that nobody can guess.
+///
+/// # Errors
+/// The system's, if it has no randomness to give.
+pub(crate) fn random_key() -> io::Result<[u8; 32]> {
+    let mut key = [0; 32];
+    getrandom::fill(&mut key).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(key)
+}
+
 /// The name that so many bytes at least make.
 pub(crate) fn name_of(bytes: &[u8]) -> String {
     let letters = bytes.iter().take(NAME_CHARS);

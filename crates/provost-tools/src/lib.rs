@@ -14,7 +14,7 @@
 //! 5. `kinds`: one module for each kind; its documentation has the table of outcomes.
 //! 6. `toolbox`: [`Toolbox`], all tools of a workspace behind one door.
 //!
-//! 7. `rehearsal`: [`Rehearsal`], the tools of an eval, which reach nothing real.
+//! 7. `rehearsal`: [`Rehearsal`], the tools of an eval, which change nothing real.
 //!
 //! [`openapi`] stands beside them: it proposes entries for `provost.toml` from a document.
 //!
@@ -45,7 +45,7 @@ pub use kinds::mcp::{
 };
 pub use kinds::sql::{DescribedStatement, DescribedTable, SQLITE_EFFECTS};
 pub use rehearsal::{Doubles, FaultLanding, MissedCall, PlannedFault, RecordedCall, Rehearsal};
-pub use toolbox::{OpenError, Probe, Toolbox, Trouble};
+pub use toolbox::{OpenError, Probe, Toolbox, ToolboxState, Trouble};
 
 #[cfg(test)]
 extern crate self as provost_tools;

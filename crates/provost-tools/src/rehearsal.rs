@@ -1,9 +1,9 @@
-//! A rehearsal: tools that reach doubles on this machine and a scratch copy, and nothing else.
+//! A rehearsal: tools that reach doubles on this machine and a scratch copy, or that only read.
 //!
 //! Owns which tools may take part, the faults that are planned for them, and the calls that nobody
 //! could answer. Invents no answer: what has no double is a miss. INVARIANT: no adapter is opened
-//! whose calls could leave the scratch copy but for the port of a double, so no eval changes
-//! anything real, whatever a plan says.
+//! whose calls could leave the scratch copy but for the port of a double, except behind a door that
+//! takes reads alone; so no eval changes anything real, whatever a plan says.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,7 +17,11 @@ use serde_json::Value;
 use crate::adapter::ToolReach;
 use crate::config::ToolConfig;
 use crate::fault::Fault;
-use crate::toolbox::{OpenError, Toolbox};
+use crate::toolbox::{OpenError, Toolbox, ToolboxState};
+
+mod reading;
+
+use reading::{ReadCall, ReadingToolbox};
 
 /// The ports of this machine on which doubles listen, by the tool that each stands for.
 pub type Doubles = BTreeMap<String, u16>;
@@ -57,6 +61,9 @@ pub struct RecordedCall {
     pub reply: Reply,
 }
 
+/// Why a call that changes something is a miss in a live world.
+const ONLY_READS: &str = "a live world is only read";
+
 /// Recorded replies by operation and arguments, in their order.
 type Recordings = BTreeMap<(String, Digest), Vec<Reply>>;
 
@@ -72,14 +79,22 @@ pub struct MissedCall {
 /// The tools of a rehearsal.
 #[derive(Debug)]
 pub struct Rehearsal {
-    /// Holds adapters that reach nothing real, and no others.
-    toolbox: Toolbox,
+    answers: RehearsalAnswers,
     /// Tools that take no part, and why.
     absent: BTreeMap<String, &'static str>,
-    /// The calls of an earlier run, which answer in the place of adapters.
-    recordings: Option<Recordings>,
     faults: Vec<PlannedFault>,
     progress: Mutex<Progress>,
+}
+
+/// Who answers.
+#[derive(Debug)]
+enum RehearsalAnswers {
+    /// Adapters that reach nothing real, and no others.
+    Doubles(Toolbox),
+    /// The tools as they are configured, as far as they read.
+    Live(ReadingToolbox),
+    /// The calls of an earlier run. No tool is open.
+    Recorded(Recordings),
 }
 
 #[derive(Debug, Default)]
@@ -108,43 +123,66 @@ impl Rehearsal {
                 Some(reason) => drop(absent.insert(config.name().to_owned(), reason)),
             }
         }
-        Ok(Self {
-            toolbox: Toolbox::open_with_private(base, present, &[], &[])?,
+        let toolbox = Toolbox::open_with_private(base, present, &[], &[])?;
+        Ok(Self::answering(
+            RehearsalAnswers::Doubles(toolbox),
             absent,
-            recordings: None,
             faults,
-            progress: Mutex::default(),
-        })
+        ))
+    }
+
+    /// Opens the tools as they are configured, for reads alone: any other call is a miss, and
+    /// nothing of it is sent.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the copy at `base` cannot be reached.
+    pub fn read_only(
+        base: &Path,
+        configs: Vec<ToolConfig>,
+        faults: Vec<PlannedFault>,
+    ) -> Result<Self, OpenError> {
+        let toolbox = Toolbox::open_with_private(base, configs, &[], &[])?;
+        let answers = RehearsalAnswers::Live(ReadingToolbox::over(toolbox));
+        Ok(Self::answering(answers, BTreeMap::new(), faults))
     }
 
     /// Answers from the calls of an earlier run. No tool is opened at all, and what was never
     /// recorded is a miss.
-    ///
-    /// # Errors
-    /// [`OpenError`] if the copy at `base` cannot be reached.
-    pub fn replay(
-        base: &Path,
-        calls: Vec<RecordedCall>,
-        faults: Vec<PlannedFault>,
-    ) -> Result<Self, OpenError> {
+    #[must_use]
+    pub fn replay(calls: Vec<RecordedCall>, faults: Vec<PlannedFault>) -> Self {
         let mut recordings = Recordings::new();
         for call in calls {
             let key = (call.operation, Digest::of_value(Domain::Args, &call.args));
             recordings.entry(key).or_default().push(call.reply);
         }
-        Ok(Self {
-            toolbox: Toolbox::open_with_private(base, Vec::new(), &[], &[])?,
-            absent: BTreeMap::new(),
-            recordings: Some(recordings),
+        Self::answering(
+            RehearsalAnswers::Recorded(recordings),
+            BTreeMap::new(),
             faults,
-            progress: Mutex::default(),
-        })
+        )
     }
 
-    /// The tools that take part, open.
+    fn answering(
+        answers: RehearsalAnswers,
+        absent: BTreeMap<String, &'static str>,
+        faults: Vec<PlannedFault>,
+    ) -> Self {
+        Self {
+            answers,
+            absent,
+            faults,
+            progress: Mutex::default(),
+        }
+    }
+
+    /// How the tools that take part stand.
     #[must_use]
-    pub fn toolbox(&self) -> &Toolbox {
-        &self.toolbox
+    pub fn state(&self) -> ToolboxState<'_> {
+        match &self.answers {
+            RehearsalAnswers::Doubles(toolbox) => toolbox.state(),
+            RehearsalAnswers::Live(reading) => reading.state(),
+            RehearsalAnswers::Recorded(_) => ToolboxState::default(),
+        }
     }
 
     /// The tools that take no part, each with the reason.
@@ -163,13 +201,7 @@ impl Rehearsal {
     pub async fn perform(&self, call: &Call) -> Reply {
         let name = call.operation().name.clone();
         if let Some(reason) = self.absent.get(call.operation().server()) {
-            let missed = MissedCall {
-                operation: name,
-                reason: (*reason).to_owned(),
-            };
-            let message = format!("nothing answers `{}`: {reason}", missed.operation);
-            self.progress().missed.push(missed);
-            return Fault::no_effect(Class::Unavailable, message).into();
+            return self.miss(name, (*reason).to_owned());
         }
         let nth = {
             let mut progress = self.progress();
@@ -198,28 +230,41 @@ impl Rehearsal {
     }
 
     async fn answer(&self, call: &Call) -> Reply {
-        let Some(recordings) = &self.recordings else {
-            return self.toolbox.perform(call).await;
-        };
+        match &self.answers {
+            RehearsalAnswers::Doubles(toolbox) => toolbox.perform(call).await,
+            RehearsalAnswers::Live(reading) => match ReadCall::of(call) {
+                Some(read) => reading.perform(read).await,
+                None => self.miss(call.operation().name.clone(), ONLY_READS.to_owned()),
+            },
+            RehearsalAnswers::Recorded(recordings) => self.recorded(recordings, call),
+        }
+    }
+
+    fn recorded(&self, recordings: &Recordings, call: &Call) -> Reply {
         let operation = call.operation().name.clone();
         let key = (operation, Digest::of_value(Domain::Args, call.args()));
-        let mut progress = self.progress();
-        let nth = progress.replayed.entry(key.clone()).or_default();
-        let reply = recordings.get(&key).and_then(|replies| replies.get(*nth));
-        *nth += 1;
+        let nth = {
+            let mut progress = self.progress();
+            let nth = progress.replayed.entry(key.clone()).or_default();
+            *nth += 1;
+            *nth - 1
+        };
+        let reply = recordings.get(&key).and_then(|replies| replies.get(nth));
         if let Some(reply) = reply {
             return reply.clone();
         }
-        let known = recordings.get(&key).map_or(0, Vec::len);
-        let reason = match known {
+        let reason = match recordings.get(&key).map_or(0, Vec::len) {
             0 => "it was never called with these arguments".to_owned(),
             n => format!("with these arguments it was called {n} times, and not once more"),
         };
-        let message = format!("nothing answers `{}`: {reason}", key.0);
-        progress.missed.push(MissedCall {
-            operation: key.0,
-            reason,
-        });
+        self.miss(key.0, reason)
+    }
+
+    /// Notes a call that nobody answers, and what the run is told of it.
+    fn miss(&self, operation: String, reason: String) -> Reply {
+        let message = format!("nothing answers `{operation}`: {reason}");
+        let missed = MissedCall { operation, reason };
+        self.progress().missed.push(missed);
         Fault::no_effect(Class::Unavailable, message).into()
     }
 

@@ -110,7 +110,43 @@ pub enum Probe {
     Untried(&'static str),
 }
 
+/// How the tools of a toolbox stand, for whoever may not call them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ToolboxState<'t>(Option<&'t Toolbox>);
+
+impl<'t> ToolboxState<'t> {
+    /// As [`Toolbox::troubles`].
+    #[must_use]
+    pub fn troubles(self) -> Vec<Trouble> {
+        self.0.map(Toolbox::troubles).unwrap_or_default()
+    }
+
+    /// As [`Toolbox::closed`].
+    pub fn closed(self) -> impl Iterator<Item = Trouble> + 't {
+        self.0.into_iter().flat_map(Toolbox::closed)
+    }
+
+    /// As [`Toolbox::drift`].
+    pub async fn drift(self, operation: &Operation) -> Option<String> {
+        self.0?.drift(operation).await
+    }
+
+    /// As [`Toolbox::is_unprepared`].
+    pub async fn is_unprepared(self, operation: &Operation) -> bool {
+        match self.0 {
+            Some(toolbox) => toolbox.is_unprepared(operation).await,
+            None => false,
+        }
+    }
+}
+
 impl Toolbox {
+    /// How its tools stand.
+    #[must_use]
+    pub fn state(&self) -> ToolboxState<'_> {
+        ToolboxState(Some(self))
+    }
+
     /// Opens all tools of the workspace at `base`, or none.
     ///
     /// # Errors

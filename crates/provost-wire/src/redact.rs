@@ -27,9 +27,14 @@ pub struct Redactor {
 impl Redactor {
     /// A redactor that knows these secrets.
     pub fn new<'s>(secrets: impl IntoIterator<Item = &'s Secret>) -> Self {
+        Self::of_values(secrets.into_iter().map(Secret::expose))
+    }
+
+    /// A redactor that knows these values, which are no secrets of a configuration.
+    pub fn of_values<'v>(values: impl IntoIterator<Item = &'v str>) -> Self {
         let mut needles = Vec::new();
-        for secret in secrets {
-            forms(secret.expose(), &mut needles);
+        for value in values {
+            forms(value, &mut needles);
         }
         needles.sort_by_key(|needle| std::cmp::Reverse(needle.len()));
         needles.dedup();

@@ -1,29 +1,30 @@
 //! The tools that an engine calls: those of the workspace, or those of a rehearsal.
 //!
 //! Owns that choice, which is made once. INVARIANT: an engine that rehearses holds no adapter of
-//! the workspace as it is configured, so no way leads from an eval to a real write.
+//! the workspace as it is configured but behind a door for reads, so no way leads from an eval to a
+//! real write.
 
 use std::sync::Arc;
 
 use provost_run::call::Call;
 use provost_run::outcome::Reply;
-use provost_tools::{Rehearsal, Toolbox};
+use provost_tools::{Rehearsal, Toolbox, ToolboxState};
 
 /// The tools of an engine.
 #[derive(Debug)]
 pub(crate) enum EngineTools {
     /// As the workspace configures them.
     Live(Toolbox),
-    /// Doubles and a scratch copy.
+    /// Doubles and a scratch copy, recorded calls, or tools that only read.
     Rehearsal(Arc<Rehearsal>),
 }
 
 impl EngineTools {
-    /// What is open.
-    pub(crate) fn toolbox(&self) -> &Toolbox {
+    /// How those that are open stand.
+    pub(crate) fn state(&self) -> ToolboxState<'_> {
         match self {
-            Self::Live(toolbox) => toolbox,
-            Self::Rehearsal(rehearsal) => rehearsal.toolbox(),
+            Self::Live(toolbox) => toolbox.state(),
+            Self::Rehearsal(rehearsal) => rehearsal.state(),
         }
     }
 

@@ -2,12 +2,14 @@
 //!
 //! Owns the form of that folder. Invents nothing: what the journal does not hold, or what replays
 //! otherwise, makes no case. INVARIANT: a case is written only after it was replayed, event by
-//! event, and holds no value of a secret that the workspace knows.
+//! event, and holds no value of a secret that the workspace knows; of one that is anonymized,
+//! neither a value that was to be replaced.
 
 use std::path::{Path, PathBuf};
 
 use provost_plan::digest::{Digest, canonical};
-use provost_run::event::Event;
+use provost_tools::RecordedCall;
+use provost_wire::Redactor;
 use serde_json::{Value, json};
 
 use super::read::{SetError, read_case};
@@ -19,9 +21,15 @@ use crate::history::History;
 use crate::store::{Store, StoreError};
 use crate::workspace::{STORE_DIR, Workspace};
 
+mod anonymize;
 pub(super) mod calls;
+mod material;
+mod pieces;
 mod same;
 mod words;
+
+use anonymize::Anonymizer;
+pub use anonymize::ReplacedCounts;
 
 /// The form.
 pub(super) const CASE_SCHEMA: &str = "provost/case/v1";
@@ -50,6 +58,8 @@ pub struct MadeCase {
     pub calls: usize,
     /// The events that its replay has in common with the run: all of them.
     pub events: usize,
+    /// What was replaced in it, if that was asked for.
+    pub replaced: Option<ReplacedCounts>,
 }
 
 /// Why a run is no case.
@@ -67,6 +77,12 @@ pub enum CaseError {
     /// It would carry a secret.
     #[error("the case would hold a secret of the workspace in {}", .0.display())]
     Secret(PathBuf),
+    /// It came to something else once its values were replaced.
+    #[error("with its values replaced, the replay is another than the run: {0}")]
+    ReplacedDiffers(String),
+    /// A value that was to be replaced still stands in it.
+    #[error("a value that was to be replaced still stands in {}", .0.display())]
+    Remains(PathBuf),
     /// It expects nothing that a run can be compared with.
     #[error("{0}")]
     NotComparable(String),
@@ -97,6 +113,8 @@ pub struct CaseRequest<'a> {
     pub dir: &'a Path,
     /// What it is to expect.
     pub expects: CaseExpects,
+    /// Whether people, mail addresses, long numbers and free text are replaced in it.
+    pub anonymize: bool,
     /// Who works in the workspace, where it does not say.
     pub user: &'a str,
 }
@@ -128,28 +146,106 @@ async fn make(
     request: CaseRequest<'_>,
 ) -> Result<MadeCase, CaseError> {
     let history = History::read(store, request.run)?;
-    let calls = calls::of_journal(store, &history.events, workspace)?;
-    let people = words::of_journal(&history.events)?;
+    let draft = CaseDraft {
+        calls: calls::of_journal(store, &history.events, workspace)?,
+        history,
+        request,
+    };
     let dir = request.dir;
-    scratch::copy_rules(workspace, &dir.join(WORKSPACE_DIR)).map_err(CaseError::NotWritable)?;
-    let lines = calls.iter().map(calls::to_line).collect::<String>();
-    put(&dir.join(CALLS_FILE), &lines)?;
-    let as_it_was = description(&history, &people, CaseExpects::AsItWas);
-    put(&dir.join(CASE_FILE), &as_it_was)?;
+    let rules = dir.join(WORKSPACE_DIR);
+    scratch::copy_rules(workspace, &rules).map_err(CaseError::NotWritable)?;
+    let mut shown = Anonymizer::default();
+    draft.write(&shown, CaseExpects::AsItWas, None)?;
     hold_secrets(workspace, dir)?;
     let replayed = replay(dir, request.user).await?;
-    let events = same::compare(&history.events, &replayed).map_err(CaseError::Differs)?;
+    let compared = same::compare(&draft.history.events, &replayed.history.events);
+    let events = compared.map_err(CaseError::Differs)?;
+    if request.anonymize {
+        shown = draft.anonymizer(workspace, &rules)?;
+        material::rewrite(&rules, &shown)?;
+        draft.write(&shown, CaseExpects::AsItWas, Some(shown.counts()))?;
+        hold_secrets(workspace, dir)?;
+        draft.hold_replaced(&shown, &rules)?;
+        let again = replay(dir, request.user)
+            .await
+            .map_err(|error| match error {
+                CaseError::Differs(reason) => CaseError::ReplacedDiffers(reason),
+                other => other,
+            })?;
+        let compared = same::compare_shape(&replayed, &again);
+        compared.map_err(CaseError::ReplacedDiffers)?;
+    }
+    let replaced = request.anonymize.then(|| shown.counts());
     if request.expects == CaseExpects::Fixed {
-        put(
-            &dir.join(CASE_FILE),
-            &description(&history, &people, CaseExpects::Fixed),
-        )?;
+        draft.write(&shown, CaseExpects::Fixed, replaced)?;
     }
     Ok(MadeCase {
         dir: dir.to_owned(),
-        calls: calls.len(),
+        calls: draft.calls.len(),
         events,
+        replaced,
     })
+}
+
+/// What a case is written from.
+struct CaseDraft<'a> {
+    history: History,
+    calls: Vec<RecordedCall>,
+    request: CaseRequest<'a>,
+}
+
+impl CaseDraft<'_> {
+    /// Writes the calls and the description, with what stands for their values.
+    fn write(
+        &self,
+        shown: &Anonymizer,
+        expects: CaseExpects,
+        counts: Option<ReplacedCounts>,
+    ) -> Result<(), CaseError> {
+        let dir = self.request.dir;
+        let calls = self.calls.iter().map(|call| calls::replaced(call, shown));
+        let lines: String = calls.map(|call| calls::to_line(&call)).collect();
+        put(&dir.join(CALLS_FILE), &lines)?;
+        let people = words::of_journal(&self.history.events, shown)?;
+        let mut text = description(&self.history, &people, expects, shown);
+        if let Some(counts) = counts {
+            let ReplacedCounts {
+                people,
+                mails,
+                numbers,
+                texts,
+            } = counts;
+            text.push_str(&format!(
+                "replaced: {{ people: {people}, mails: {mails}, numbers: {numbers}, \
+                 texts: {texts} }}\n"
+            ));
+        }
+        put(&dir.join(CASE_FILE), &text)
+    }
+
+    fn anonymizer(&self, workspace: &Workspace, rules: &Path) -> Result<Anonymizer, CaseError> {
+        let found = material::of_run(workspace, &self.history, &self.calls, rules)?;
+        // Why by chance: whoever had the key could try names until one fits.
+        let key = crate::owner::random_key();
+        let key = key.map_err(|error| CaseError::NotWritable(error.to_string()))?;
+        Ok(Anonymizer::of(&found, &key))
+    }
+
+    /// Refuses the case if a value that was replaced still stands in it.
+    fn hold_replaced(&self, shown: &Anonymizer, rules: &Path) -> Result<(), CaseError> {
+        let dir = self.request.dir;
+        let redactor = shown.remains(&material::all_rules(rules)?);
+        if let Some(path) = first_with(&redactor, dir)? {
+            return Err(CaseError::Remains(path));
+        }
+        let path = dir.join(CALLS_FILE);
+        let written = calls::read(&path).map_err(CaseError::NotWritable)?;
+        let mut texts = written.iter().flat_map(calls::texts);
+        match texts.any(|text| shown.remains_in(&text)) {
+            true => Err(CaseError::Remains(path)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Replays a case and judges it by what it expects.
@@ -161,6 +257,12 @@ pub async fn case_check(dir: &Path, user: &str) -> Result<RepeatReport, CaseErro
     let judged = judged(dir, user, &scratch).await;
     let _ = std::fs::remove_dir_all(&scratch);
     judged
+}
+
+/// What came of a replay.
+struct Replayed {
+    history: History,
+    report: RepeatReport,
 }
 
 async fn judged(dir: &Path, user: &str, scratch: &Path) -> Result<RepeatReport, CaseError> {
@@ -176,21 +278,22 @@ async fn judged(dir: &Path, user: &str, scratch: &Path) -> Result<RepeatReport, 
     Ok(repeat.judge(WORKSPACE_DIR.to_owned()).await)
 }
 
-/// The events of a replay.
-async fn replay(dir: &Path, user: &str) -> Result<Vec<(Event, i64)>, CaseError> {
+/// Replays a case, and keeps what came of it.
+async fn replay(dir: &Path, user: &str) -> Result<Replayed, CaseError> {
     let scratch = scratch_dir()?;
-    let events = async {
+    let replayed = async {
         let report = judged(dir, user, &scratch).await?;
-        let reason = report.reason.unwrap_or_default();
-        let Some(run) = report.run.filter(|_| report.outcome != Outcome::NotJudged) else {
-            return Err(CaseError::Differs(reason));
+        let run = report.run.as_deref();
+        let Some(run) = run.filter(|_| report.outcome != Outcome::NotJudged) else {
+            return Err(CaseError::Differs(report.reason.unwrap_or_default()));
         };
         let store = Store::open_read_only(&scratch.join(WORKSPACE_DIR).join(STORE_DIR))?;
-        Ok(History::read(&store, &run)?.events)
+        let history = History::read(&store, run)?;
+        Ok(Replayed { history, report })
     }
     .await;
     let _ = std::fs::remove_dir_all(&scratch);
-    events
+    replayed
 }
 
 fn scratch_dir() -> Result<PathBuf, CaseError> {
@@ -211,9 +314,14 @@ fn put(path: &Path, text: &str) -> Result<(), CaseError> {
 }
 
 /// The text of `case.yaml`: JSON in the lines of YAML, so that every value is quoted.
-fn description(history: &History, people: &[Value], expects: CaseExpects) -> String {
+fn description(
+    history: &History,
+    people: &[Value],
+    expects: CaseExpects,
+    shown: &Anonymizer,
+) -> String {
     let state = &history.state;
-    let goal = &state.goals.goal.text;
+    let goal = shown.text(&state.goals.goal.text);
     let last = history.events.last().map_or(0, |(_, at)| *at);
     let mut text = format!(
         "# Made of run {}. `expect` holds what happened: correct it, since nobody says that it\n\
@@ -241,7 +349,7 @@ fn description(history: &History, people: &[Value], expects: CaseExpects) -> Str
     }
     let effects: Vec<Value> = super::scope::effects(state)
         .into_iter()
-        .map(|call| json!({ "operation": call.operation, "args": call.args }))
+        .map(|call| json!({ "operation": call.operation, "args": shown.value(&call.args) }))
         .collect();
     text.push_str(&format!(
         "  effects: {} # was\n",
@@ -253,26 +361,25 @@ fn description(history: &History, people: &[Value], expects: CaseExpects) -> Str
 /// Refuses a case in which a value stands that the workspace knows for a secret, in any form that
 /// the redactor knows.
 fn hold_secrets(workspace: &Workspace, dir: &Path) -> Result<(), CaseError> {
-    let redactor = workspace.redactor();
-    if redactor.is_empty() {
-        return Ok(());
+    match first_with(&workspace.redactor(), dir)? {
+        Some(path) => Err(CaseError::Secret(path)),
+        None => Ok(()),
     }
-    let mut folders = vec![dir.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let failed = |error| CaseError::NotWritable(format!("{}: {error}", folder.display()));
-        for entry in std::fs::read_dir(&folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            if path.is_dir() {
-                folders.push(path);
-                continue;
-            }
-            let bytes = std::fs::read(&path).map_err(failed)?;
-            if redactor.redact(&bytes) != bytes {
-                return Err(CaseError::Secret(path));
-            }
+}
+
+/// The first file below a folder in which something stands that a redactor takes out.
+fn first_with(redactor: &Redactor, dir: &Path) -> Result<Option<PathBuf>, CaseError> {
+    if redactor.is_empty() {
+        return Ok(None);
+    }
+    for path in material::files_below(dir)? {
+        let failed = |error| CaseError::NotWritable(format!("{}: {error}", path.display()));
+        let bytes = std::fs::read(&path).map_err(failed)?;
+        if redactor.redact(&bytes) != bytes {
+            return Ok(Some(path));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// A value as one line of canonical JSON.

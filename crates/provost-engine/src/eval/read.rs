@@ -216,6 +216,7 @@ impl Reader<'_> {
         // What they say is for people, and for whoever looks for the run.
         fields.text("run");
         fields.count("recorded_at");
+        fields.map("replaced");
         let people = fields.list("people").unwrap_or_default();
         fields.required("expect");
         let expect = fields.node("expect");
@@ -374,8 +375,12 @@ impl Reader<'_> {
         let double = fields.texts("double");
         let ledger = fields.text("ledger");
         let tools = fields.map("tools").unwrap_or_default();
+        let live = fields.choice("live", &[("read_only", true)]);
         let span = fields.span();
         fields.finish();
+        if live.is_some() && !double.is_empty() {
+            bad(found, span, "a world is `live` or a `double`");
+        }
         if double.is_empty() && (ledger.is_some() || !tools.is_empty()) {
             let message = "`ledger` and `tools` belong to a `double`";
             bad(found, span, message);
@@ -410,6 +415,7 @@ impl Reader<'_> {
             double,
             ledger,
             tools: of_tools,
+            live: live.unwrap_or(false),
             recorded: None,
         })
     }

@@ -98,6 +98,7 @@ impl Repeat<'_> {
         let urls: Vec<(String, String)> = urls.collect::<Result<_, String>>()?;
         let settings = Settings {
             doubles: &urls,
+            live: world.live,
             planner: self.planner,
             command: self.command(&places)?,
         };
@@ -145,8 +146,10 @@ impl Repeat<'_> {
         let workspace = Workspace::open(root, &opening).map_err(|error| in_words(&error))?;
         let faults = self.case.faults.clone();
         let tools = workspace.tools().to_vec();
-        let rehearsal = match &self.case.world.recorded {
-            Some(calls) => Rehearsal::replay(root, calls::read(calls)?, faults),
+        let world = &self.case.world;
+        let rehearsal = match &world.recorded {
+            Some(calls) => Ok(Rehearsal::replay(calls::read(calls)?, faults)),
+            None if world.live => Rehearsal::read_only(root, tools, faults),
             None => Rehearsal::open(root, tools, doubles, faults),
         };
         let rehearsal = Arc::new(rehearsal.map_err(|error| error.to_string())?);

@@ -2,8 +2,8 @@
 //!
 //! Owns what is copied and which settings are left out or replaced. Follows no link: one that leads
 //! out of the workspace would lead out of the copy. INVARIANT: no setting of the copy sends
-//! anything anywhere on its own: no notice, no head, no proxy, no secret of a tool that a double
-//! stands for.
+//! anything anywhere on its own: no notice, no head, no secret of a tool that a double stands for,
+//! and no proxy unless the services themselves are read.
 
 use std::fs;
 use std::io;
@@ -22,6 +22,8 @@ const NOT_COPIED: [&str; 4] = [STORE_DIR, ".git", "target", "node_modules"];
 pub(super) struct Settings<'a> {
     /// The base URL of each tool that a double stands for.
     pub(super) doubles: &'a [(String, String)],
+    /// Whether the services themselves are read.
+    pub(super) live: bool,
     /// Who plans; as the workspace says if absent.
     pub(super) planner: Option<&'a PlannerEntry>,
     /// The words of its command, with the places of this run filled in.
@@ -172,8 +174,11 @@ pub(super) fn configure(root: &Path, settings: &Settings<'_>) -> Result<Vec<Path
         .parse()
         .map_err(|error: toml::de::Error| failed(&error))?;
     let named = secret_files(root, &table);
-    for name in ["audit", "notify", "telemetry", "network"] {
+    for name in ["audit", "notify", "telemetry"] {
         table.remove(name);
+    }
+    if !settings.live {
+        table.remove("network");
     }
     if let Some(approvals) = table.get_mut("approvals").and_then(TomlValue::as_table_mut) {
         // Why: nobody's key is there, and a scripted yes approves nothing real.
@@ -208,8 +213,10 @@ pub(super) fn configure(root: &Path, settings: &Settings<'_>) -> Result<Vec<Path
     for secret in named.iter().filter(|secret| !needed.contains(secret)) {
         take_out(secret)?;
     }
-    // Why: it pins tools as they are, and the doubles stand elsewhere.
-    take_out(&root.join(LOCK_FILE))?;
+    if !settings.live {
+        // Why: it pins tools as they are, and the doubles stand elsewhere.
+        take_out(&root.join(LOCK_FILE))?;
+    }
     Ok(needed)
 }
 

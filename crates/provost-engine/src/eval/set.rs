@@ -70,6 +70,8 @@ pub(super) struct World {
     pub(super) ledger: Option<String>,
     /// The base URL of each tool that it stands for.
     pub(super) tools: Vec<(String, Template)>,
+    /// Whether the services themselves are asked, and only read.
+    pub(super) live: bool,
     /// The calls of an earlier run, which answer in the place of everything else.
     pub(super) recorded: Option<PathBuf>,
 }

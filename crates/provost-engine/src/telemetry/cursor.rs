@@ -12,6 +12,8 @@ use std::time::Duration;
 use provost_plan::digest::Digest;
 use serde::{Deserialize, Serialize};
 
+use super::otlp::{MeasuredSpans, OtlpBatch};
+use crate::clock::now_ms;
 use crate::limits::{EXPORT_WAIT_MAX, EXPORT_WAIT_MIN, NOTICE_SAID_CHARS_MAX};
 use crate::store::{FeedEvent, Store, StoreError};
 use crate::workspace::replace_file;
@@ -37,6 +39,14 @@ pub(super) struct Cursor {
     unfit: u64,
     /// What went wrong last; none after a success.
     said: Option<String>,
+    /// What the spans up to the cursor measured, since when, and whether the receiver of metrics
+    /// was not told of it yet.
+    #[serde(default)]
+    measured: MeasuredSpans,
+    #[serde(default = "now_ms")]
+    measured_since_ms: i64,
+    #[serde(default)]
+    metrics_due: bool,
 }
 
 impl Cursor {
@@ -80,6 +90,9 @@ impl Cursor {
             not_before_ms: 0,
             unfit: 0,
             said: None,
+            measured: MeasuredSpans::default(),
+            measured_since_ms: now_ms(),
+            metrics_due: false,
         }
     }
 
@@ -130,9 +143,32 @@ impl Cursor {
         self.said = Some(said);
     }
 
+    /// What was measured so far, and since when.
+    pub(super) fn measured(&self) -> (&MeasuredSpans, i64) {
+        (&self.measured, self.measured_since_ms)
+    }
+
+    /// Whether what is counted was not told yet as it is.
+    pub(super) fn metrics_are_due(&self) -> bool {
+        self.metrics_due
+    }
+
+    /// Notes that all that is counted was told, or what the receiver said who does not take it.
+    pub(super) fn metrics_told(&mut self, said: Option<String>) {
+        self.metrics_due = false;
+        (self.tries, self.not_before_ms, self.said) = (0, 0, said);
+    }
+
+    /// Notes that a batch up to an event was taken.
+    pub(super) fn batch_taken(&mut self, batch: &OtlpBatch, last: &FeedEvent) {
+        self.measured.merge(batch.measured());
+        self.taken(last);
+    }
+
     /// Notes that everything up to an event was taken.
-    pub(super) fn taken(&mut self, last: &FeedEvent) {
+    fn taken(&mut self, last: &FeedEvent) {
         (self.at, self.link) = (last.n, Some(last.link));
+        self.metrics_due = true;
         (self.tries, self.not_before_ms, self.said) = (0, 0, None);
     }
 }

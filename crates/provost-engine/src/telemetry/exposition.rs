@@ -1,4 +1,4 @@
-//! Series in the text form of OpenMetrics 1.0, never more than a fixed number.
+//! Series, never more than a fixed number, and their text form in OpenMetrics 1.0.
 //!
 //! Owns names, types and labels of the families, and what is folded together where there would be
 //! too many. INVARIANT: an operation keeps its series for as long as those that were seen before it
@@ -33,9 +33,9 @@ pub(super) enum FamilyKind {
 pub(super) struct Family {
     /// Its name, without `provost_` and `_total`; counts of runs are found by it.
     pub(super) name: &'static str,
-    kind: FamilyKind,
-    labels: &'static [&'static str],
-    help: &'static str,
+    pub(super) kind: FamilyKind,
+    pub(super) labels: &'static [&'static str],
+    pub(super) help: &'static str,
 }
 
 const fn counter(
@@ -75,7 +75,7 @@ const fn seconds(
 }
 
 /// All families, in the order in which they are written.
-pub(super) const FAMILIES: [Family; 26] = [
+pub(super) static FAMILIES: [Family; 26] = [
     counter("runs", &["status", "planner"], "runs that ended"),
     gauge("runs_open", &["status"], "runs that are not over"),
     seconds(
@@ -164,8 +164,9 @@ pub(super) const FAMILIES: [Family; 26] = [
     ),
 ];
 
+/// What is known of one series.
 #[derive(Clone, Debug, PartialEq)]
-enum SeriesSample {
+pub(super) enum SeriesSample {
     Count(u64),
     /// Whole units and millionths, as money is kept.
     Amount(u64),
@@ -215,7 +216,18 @@ impl SeriesSample {
     }
 }
 
-type SeriesLabels = Vec<String>;
+/// The values of the labels of a family, in their order.
+pub(super) type SeriesLabels = Vec<String>;
+
+/// The series of the families that have any, in the order of [`FAMILIES`], and how many were folded
+/// into others.
+pub(super) struct FoldedSeries {
+    pub(super) families: Vec<(&'static Family, BTreeMap<SeriesLabels, SeriesSample>)>,
+    pub(super) dropped: usize,
+}
+
+/// What is said of the count of series that were folded into others.
+pub(super) const DROPPED_HELP: &str = "series without room, counted as `other`";
 
 /// Series on their way to a text.
 #[derive(Default)]
@@ -276,24 +288,30 @@ impl Exposition {
         }
     }
 
-    /// The text, with what was folded together counted in it.
-    pub(super) fn text(mut self) -> String {
+    /// The series, with what has no room folded together.
+    pub(super) fn folded(mut self) -> FoldedSeries {
         let models = self.models.split_off(self.models.len().min(MODELS_MAX));
         let mut dropped = self.fold("model", &models.into_iter().collect());
         let late = self.late();
         dropped += self.fold("operation", &late);
+        let families = FAMILIES.iter().filter_map(|family| {
+            let series = self.families.remove(family.name)?;
+            Some((family, series))
+        });
+        let families = families.collect();
+        FoldedSeries { families, dropped }
+    }
+
+    /// The text, with what was folded together counted in it.
+    pub(super) fn text(self) -> String {
+        let FoldedSeries { families, dropped } = self.folded();
         let mut text = String::new();
-        for family in &FAMILIES {
-            if let Some(series) = self.families.get(family.name) {
-                family.write(&mut text, series);
-            }
+        for (family, series) in &families {
+            family.write(&mut text, series);
         }
         let name = "provost_series_dropped";
         let _ = writeln!(text, "# TYPE {name} counter");
-        let _ = writeln!(
-            text,
-            "# HELP {name} series without room, counted as `{OTHER}`"
-        );
+        let _ = writeln!(text, "# HELP {name} {DROPPED_HELP}");
         let _ = writeln!(text, "{name}_total {dropped}\n# EOF");
         text
     }

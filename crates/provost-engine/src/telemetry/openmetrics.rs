@@ -17,6 +17,14 @@ use crate::store::Store;
 /// # Errors
 /// [`EngineError::Store`] if the journal cannot be read.
 pub fn openmetrics(store: &Store, now_ms: i64) -> Result<String, EngineError> {
+    Ok(series(store, now_ms)?.text())
+}
+
+/// The same before it has a form.
+///
+/// # Errors
+/// As of [`openmetrics`].
+pub(super) fn series(store: &Store, now_ms: i64) -> Result<Exposition, EngineError> {
     let mut series = Exposition::default();
     for row in store.run_facts(FORMULAS)? {
         let Ok(facts) = facts_of(store, &row) else {
@@ -34,7 +42,7 @@ pub fn openmetrics(store: &Store, now_ms: i64) -> Result<String, EngineError> {
     if let Some(standing) = ExportStanding::of(store)? {
         series.count("export_behind_events", &["otlp"], standing.behind);
     }
-    Ok(series.text())
+    Ok(series)
 }
 
 /// Milliseconds as microseconds.

@@ -16,12 +16,14 @@ use crate::limits::EXPORT_CONTENT_BYTES_MAX;
 use crate::store::Store;
 
 mod message;
+mod metrics;
 
 use message::{
     OtlpAnyValue, OtlpAttribute, OtlpRecord, OtlpResource, OtlpScope, OtlpSpan, OtlpStatus,
     OtlpValue, ResourceLogs, ResourceSpans, ScopeLogs, ScopeSpans,
 };
 pub(super) use message::{OtlpLogs, OtlpTraces};
+pub(super) use metrics::{MeasuredSpans, MetricSpan, metrics};
 
 /// The lines of a run in the JSON of the protocol: its spans, and what happened in them, if
 /// anything did. Each is a whole message, so that a file of them is what a collector reads.
@@ -57,6 +59,7 @@ pub(super) struct OtlpBatch {
     store: String,
     spans: Vec<OtlpSpan>,
     records: Vec<OtlpRecord>,
+    measured: MeasuredSpans,
 }
 
 impl OtlpBatch {
@@ -66,6 +69,7 @@ impl OtlpBatch {
             store: store.name()?,
             spans: Vec::new(),
             records: Vec::new(),
+            measured: MeasuredSpans::default(),
         })
     }
 
@@ -87,11 +91,18 @@ impl OtlpBatch {
             run,
             redactor: telling.redactor,
         };
-        let new = told.spans.iter().filter(|span| span.end >= first);
-        self.spans.extend(new.map(|span| of_run.span(span)));
+        for span in told.spans.iter().filter(|span| span.end >= first) {
+            self.measured.add(span);
+            self.spans.push(of_run.span(span));
+        }
         let new = told.records.iter().filter(|record| record.seq >= first);
         self.records.extend(new.map(|record| of_run.record(record)));
         Ok(())
+    }
+
+    /// What its spans measure.
+    pub(super) fn measured(&self) -> &MeasuredSpans {
+        &self.measured
     }
 
     /// Its spans; none if there is none.
@@ -102,7 +113,7 @@ impl OtlpBatch {
         };
         let traces = OtlpTraces {
             resource_spans: vec![ResourceSpans {
-                resource: Some(self.resource()),
+                resource: Some(resource(&self.store)),
                 scope_spans: vec![spans],
             }],
         };
@@ -117,22 +128,22 @@ impl OtlpBatch {
         };
         let logs = OtlpLogs {
             resource_logs: vec![ResourceLogs {
-                resource: Some(self.resource()),
+                resource: Some(resource(&self.store)),
                 scope_logs: vec![records],
             }],
         };
         (!self.records.is_empty()).then_some(logs)
     }
+}
 
-    fn resource(&self) -> OtlpResource {
-        let of = |key: &str, value: &str| attribute(key, OtlpValue::Text(value.to_owned()));
-        OtlpResource {
-            attributes: vec![
-                of("service.name", "provost"),
-                of("service.version", env!("CARGO_PKG_VERSION")),
-                of("provost.store", &self.store),
-            ],
-        }
+fn resource(store: &str) -> OtlpResource {
+    let of = |key: &str, value: &str| attribute(key, OtlpValue::Text(value.to_owned()));
+    OtlpResource {
+        attributes: vec![
+            of("service.name", "provost"),
+            of("service.version", env!("CARGO_PKG_VERSION")),
+            of("provost.store", store),
+        ],
     }
 }
 

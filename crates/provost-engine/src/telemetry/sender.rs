@@ -1,4 +1,4 @@
-//! Sending traces while runs go on.
+//! Sending traces, and what is counted, while runs go on.
 //!
 //! Owns the thread that follows the journal behind its cursor: what it reads, when it tries, and
 //! how long it rests. Holds no lock and no connection that a run needs. INVARIANT: a run never
@@ -12,12 +12,11 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use prost::Message as _;
 use provost_wire::Redactor;
 use tokio::runtime::Runtime;
 
 use super::cursor::Cursor;
-use super::otlp::{OtlpBatch, Telling, json};
+use super::otlp::{MetricSpan, OtlpBatch, Telling, json, metrics};
 use super::settings::{OtlpForm, OtlpSignal, TelemetrySettings};
 use crate::clock::now_ms;
 use crate::engine::EngineError;
@@ -145,23 +144,50 @@ impl Post {
 
     fn send(&self, batch: &OtlpBatch) -> Result<(), Refused> {
         for signal in &self.settings.send {
-            let body = match (signal, self.settings.form) {
-                (OtlpSignal::Traces, OtlpForm::Protobuf) => {
-                    batch.traces().map(|told| told.encode_to_vec())
-                }
-                (OtlpSignal::Logs, OtlpForm::Protobuf) => {
-                    batch.logs().map(|told| told.encode_to_vec())
-                }
-                (OtlpSignal::Traces, OtlpForm::Json) => {
-                    json(batch.traces()).map(String::into_bytes)
-                }
-                (OtlpSignal::Logs, OtlpForm::Json) => json(batch.logs()).map(String::into_bytes),
+            let body = match signal {
+                OtlpSignal::Traces => batch.traces().and_then(|told| self.body(&told)),
+                OtlpSignal::Logs => batch.logs().and_then(|told| self.body(&told)),
+                // Why not here: they are no part of a batch, and are told once it was taken.
+                OtlpSignal::Metrics => None,
             };
             if let Some(body) = body {
                 self.post(*signal, body)?;
             }
         }
         Ok(())
+    }
+
+    /// A message in the form that the receiver takes.
+    fn body(&self, message: &(impl prost::Message + serde::Serialize)) -> Option<Vec<u8>> {
+        match self.settings.form {
+            OtlpForm::Protobuf => Some(message.encode_to_vec()),
+            OtlpForm::Json => json(Some(message)).map(String::into_bytes),
+        }
+    }
+
+    fn sends_batches(&self) -> bool {
+        let mut signals = self.settings.send.iter();
+        signals.any(|signal| *signal != OtlpSignal::Metrics)
+    }
+
+    fn sends_metrics(&self) -> bool {
+        self.settings.send.contains(&OtlpSignal::Metrics)
+    }
+
+    /// Tells what is counted of the store, and what was measured up to the cursor.
+    fn send_metrics(&self, store: &Store, cursor: &Cursor) -> Result<(), Refused> {
+        let (measured, since_ms) = cursor.measured();
+        let span = MetricSpan {
+            since_ms,
+            now_ms: now_ms(),
+            redactor: &self.redactor,
+        };
+        let told = metrics(store, measured, span);
+        let told = told.map_err(|error| Refused::Later(error.to_string(), None))?;
+        match self.body(&told) {
+            Some(body) => self.post(OtlpSignal::Metrics, body),
+            None => Ok(()),
+        }
     }
 
     fn post(&self, signal: OtlpSignal, body: Vec<u8>) -> Result<(), Refused> {
@@ -223,7 +249,7 @@ impl Tail {
             return nothing;
         };
         let Some(last) = events.last() else {
-            return nothing;
+            return self.look_at_metrics();
         };
         let Ok(batch) = self.batch(&events) else {
             return nothing;
@@ -235,8 +261,8 @@ impl Tail {
         }
         match self.post.send(&batch) {
             Ok(()) => {
-                self.reached = true;
-                self.cursor.taken(last);
+                self.reached |= self.post.sends_batches();
+                self.cursor.batch_taken(&batch, last);
                 self.most = EXPORT_EVENTS_MAX;
             }
             Err(Refused::Unfit(said)) if events.len() == 1 => {
@@ -248,8 +274,7 @@ impl Tail {
                 self.most = u32::try_from(events.len() / 2).unwrap_or(1).max(1);
             }
             Err(Refused::Later(said, after)) => {
-                let said = self.post.redactor.redact_text(&said);
-                self.cursor.failed(now_ms(), &said, after);
+                self.failed(&said, after);
                 let _ = self.cursor.keep(self.store.dir());
                 return nothing;
             }
@@ -258,6 +283,36 @@ impl Tail {
         let _ = self.cursor.keep(self.store.dir());
         let full = events.len() >= usize::try_from(self.most).unwrap_or(usize::MAX);
         Look::More(if full { rest } else { rest.max(EXPORT_EVERY) })
+    }
+
+    fn failed(&mut self, said: &str, after: Option<Duration>) {
+        let said = self.post.redactor.redact_text(said);
+        self.cursor.failed(now_ms(), &said, after);
+    }
+
+    /// Tells what is counted, once there is nothing else to tell. Why then: it counts all runs, and
+    /// only the last of many batches needs it.
+    fn look_at_metrics(&mut self) -> Look {
+        let nothing = Look::Nothing(EXPORT_EVERY);
+        if !self.post.sends_metrics() || !self.cursor.metrics_are_due() {
+            return nothing;
+        }
+        let begun = Instant::now();
+        if !self.reached && self.cursor.trying(now_ms()).keep(self.store.dir()).is_err() {
+            return nothing;
+        }
+        match self.post.send_metrics(&self.store, &self.cursor) {
+            Ok(()) => {
+                self.reached = true;
+                self.cursor.metrics_told(None);
+            }
+            Err(Refused::Unfit(said)) => self.cursor.metrics_told(Some(said)),
+            Err(Refused::Later(said, after)) => self.failed(&said, after),
+        }
+        // Why no error: the sums that were not kept are made again of what is sent again.
+        let _ = self.cursor.keep(self.store.dir());
+        let rest = begun.elapsed().saturating_mul(EXPORT_REST_TIMES);
+        Look::Nothing(rest.max(EXPORT_EVERY))
     }
 
     /// Takes the lock, and the cursor as whoever had it before left it.

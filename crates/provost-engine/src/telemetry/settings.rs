@@ -21,7 +21,7 @@ pub struct TelemetrySettings {
     pub headers: Vec<(String, SecretName)>,
     /// The form of the messages.
     pub form: OtlpForm,
-    /// Whether spans are sent, and whether records are.
+    /// Which of spans, records and metrics are sent.
     pub send: Vec<OtlpSignal>,
     /// How much is told of what runs were about.
     pub content: SpanContent,
@@ -59,16 +59,23 @@ pub enum OtlpSignal {
     Traces,
     /// Records: what happened in a span.
     Logs,
+    /// What is counted, and what spans measure.
+    Metrics,
 }
 
 impl OtlpSignal {
     /// The words of provost.toml.
-    pub const WORDS: [(&'static str, Self); 2] = [("traces", Self::Traces), ("logs", Self::Logs)];
+    pub const WORDS: [(&'static str, Self); 3] = [
+        ("traces", Self::Traces),
+        ("logs", Self::Logs),
+        ("metrics", Self::Metrics),
+    ];
 
     fn path(self) -> &'static str {
         match self {
             Self::Traces => "/v1/traces",
             Self::Logs => "/v1/logs",
+            Self::Metrics => "/v1/metrics",
         }
     }
 }

@@ -11,7 +11,7 @@ use super::error::Collector;
 use super::files;
 
 /// The file of people, in [`POLICIES_DIR`].
-pub(super) const PEOPLE_FILE: &str = "policies/entities.json";
+pub(crate) const PEOPLE_FILE: &str = "policies/entities.json";
 
 /// The texts, before they are judged.
 pub(super) struct Texts {

@@ -71,8 +71,7 @@ fn read_send(fields: &mut Fields<'_, '_>) -> Vec<OtlpSignal> {
             Some((_, signal)) if !send.contains(signal) => send.push(*signal),
             Some(_) => {}
             None => {
-                let message = "`send` lists some of `traces` and `logs`: series are scraped, by \
-                               `work --metrics`";
+                let message = "`send` lists some of `traces`, `logs` and `metrics`";
                 bad(fields.diagnostics(), word.span, message);
             }
         }

@@ -49,16 +49,17 @@ pub fn output_integrity(operation: Option<&Operation>, step: &Step, path: &[Segm
     if operation.trusted {
         return Integrity::Trusted;
     }
-    let Some(schema) = &operation.output else {
-        return Integrity::Text;
-    };
-    match schema.at(path) {
-        PathType::Known { ty, .. } if is_closed(&ty) => Integrity::Data,
-        PathType::Known { .. }
-        | PathType::Unknown { .. }
-        | PathType::Undeclared { .. }
-        | PathType::Absent { .. } => Integrity::Text,
+    let schema = operation.output.as_ref();
+    match schema.is_some_and(|schema| is_closed_at(schema, path)) {
+        true => Integrity::Data,
+        false => Integrity::Text,
     }
+}
+
+/// Whether nothing that a schema admits at a place holds free text.
+#[must_use]
+pub fn is_closed_at(schema: &Schema, path: &[Segment]) -> bool {
+    matches!(schema.at(path), PathType::Known { ty, .. } if is_closed(&ty))
 }
 
 /// Labels of what a plan reads, given the labels of each step.

@@ -35,6 +35,9 @@ enum CaseVerb {
         /// what it is to expect
         #[arg(long, value_enum, default_value = "was")]
         expect: Expected,
+        /// replace people, mail addresses, long numbers and free text
+        #[arg(long)]
+        anonymize: bool,
     },
     /// replay a case
     Check {
@@ -63,7 +66,8 @@ pub fn run(verb: &CaseArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             run,
             output,
             expect,
-        } => from(run, output.clone(), *expect, place),
+            anonymize,
+        } => from(run, output.clone(), *expect, *anonymize, place),
         CaseVerb::Check { dir, json } => check(dir, *json),
     }
 }
@@ -72,6 +76,7 @@ fn from(
     run: &Target,
     dir: Option<PathBuf>,
     expect: Expected,
+    anonymize: bool,
     place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
     let store = place.journal()?;
@@ -86,6 +91,7 @@ fn from(
             Expected::Was => CaseExpects::AsItWas,
             Expected::Fixed => CaseExpects::Fixed,
         },
+        anonymize,
         user: &user,
     };
     let made = waited_for(case_from(&workspace, &store, request))??;
@@ -96,6 +102,13 @@ fn from(
             ": {} calls; the replay has the same {} events",
             made.calls, made.events
         ));
+    if let Some(replaced) = made.replaced {
+        page.line(&format!(
+            "replaced: {} people, {} mail addresses, {} long numbers, {} texts; read it before you \
+             pass it on",
+            replaced.people, replaced.mails, replaced.numbers, replaced.texts
+        ));
+    }
     let shown = quoted(&made.dir.to_string_lossy());
     page.faint("correct `expect` in its case.yaml, then: ")
         .line(&format!("provost case check {shown}"));
@@ -143,6 +156,13 @@ impl From<CaseError> for Failure {
                 .hint("a tool repeated a secret, or a file holds one: nothing was kept"),
             CaseError::Differs(_) => Self::failed(message)
                 .hint("what the journal does not hold had a say in it: nothing was kept"),
+            CaseError::ReplacedDiffers(_) => Self::failed(message).hint(
+                "the rules look at a value that was replaced, so nothing was kept: make the case \
+                 without `--anonymize`, and replace values by hand",
+            ),
+            CaseError::Remains(_) => {
+                Self::failed(message).hint("it stands there in another form: nothing was kept")
+            }
             CaseError::NotReplayable(_) => Self::failed(message),
             CaseError::NotComparable(_) => {
                 Self::usage(message).hint("write under `expect` which calls were to change what")

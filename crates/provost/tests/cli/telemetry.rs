@@ -19,6 +19,7 @@ use super::metrics::{Ended, asked};
 use super::workplace::Workplace;
 
 mod content;
+mod metrics;
 
 const IDLE: [&str; 2] = ["work", "--until-idle"];
 
@@ -398,7 +399,7 @@ fn a_table_that_would_leak_or_mislead_is_refused() {
             format!("{here}\nheaders = {{ host = \"env:X\" }}"),
             "no header that can be set",
         ),
-        (format!("{here}\nsend = [\"metrics\"]"), "work --metrics"),
+        (format!("{here}\nsend = [\"series\"]"), "and `metrics`"),
         (format!("{here}\ncontent = \"everything\""), "`trusted`"),
         (format!("{here}\nprotocol = \"grpc\""), "`protobuf`"),
         ("send = [\"traces\"]".to_owned(), "`otlp`"),
@@ -543,8 +544,11 @@ import sys
 from google.protobuf import json_format
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+kinds = dict(traces=ExportTraceServiceRequest, logs=ExportLogsServiceRequest,
+             metrics=ExportMetricsServiceRequest)
 for path in sys.argv[1:]:
-    kind = ExportTraceServiceRequest if path.endswith('traces') else ExportLogsServiceRequest
+    kind = kinds[path.split('.')[-1]]
     read = kind.FromString(open(path, 'rb').read())
     # What the definition has no field for is kept aside, and must not be there.
     assert read.ByteSize() == len(json_format.Parse(json_format.MessageToJson(read), kind())
@@ -558,18 +562,16 @@ fn the_published_definition_reads_what_is_sent() {
     let python = std::env::var("PROVOST_OTLP_PYTHON").unwrap();
     let receiver = TraceReceiver::start(Mood::Takes);
     let place = Workplace::new();
-    sends_to(&place, &receiver.url, "send = [\"traces\", \"logs\"]");
+    let send = "send = [\"traces\", \"logs\", \"metrics\"]";
+    sends_to(&place, &receiver.url, send);
     place.run(&["run", "Count the orders of nobody"]).exits(0);
     place.run(&IDLE).exits(0);
     let mut read = Command::new(python);
     read.args(["-c", READER]);
     for (at, one) in receiver.taken().iter().enumerate() {
         assert!(one.head.to_lowercase().contains("application/x-protobuf"));
-        let kind = if one.head.contains("/v1/traces") {
-            "traces"
-        } else {
-            "logs"
-        };
+        let kind = one.head.split("/v1/").nth(1).unwrap();
+        let kind = kind.split(' ').next().unwrap();
         let name = format!("{at}.{kind}");
         place.write(&name, &one.body);
         read.arg(place.path(&name));
@@ -580,7 +582,10 @@ fn the_published_definition_reads_what_is_sent() {
         "{}",
         String::from_utf8_lossy(&ran.stderr)
     );
-    let sent = exported(&String::from_utf8(ran.stdout).unwrap());
+    let read = String::from_utf8(ran.stdout).unwrap();
+    let sent = exported(&read);
+    let measured = metrics::points(&read);
+    assert_eq!(measured, metrics::wanted(&place, &measured));
     let run = place.json(&["runs", "--json"])["runs"][0]["id"].clone();
     let text = place
         .run(&["export", "otlp", run.as_str().unwrap()])
@@ -604,9 +609,10 @@ fn the_published_definition_reads_what_is_sent() {
         assert_eq!(told(sent, "spanId", name), told(wanted, "spanId", name));
     }
     println!(
-        "{} spans and {} records, read",
+        "{} spans, {} records and {} points, read",
         sent.spans.len(),
-        sent.records.len()
+        sent.records.len(),
+        measured.len()
     );
 }
 

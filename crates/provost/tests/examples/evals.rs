@@ -7,7 +7,9 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 use sim::canary;
+use sim::world::Local;
 
+use crate::pager::got;
 use crate::stage::Stage;
 
 fn examples() -> PathBuf {
@@ -238,6 +240,60 @@ fn a_set_that_names_a_real_service_is_refused() {
     ));
     let (code, text) = set.run();
     assert_eq!(code, 3, "{text}");
+}
+
+#[test]
+fn a_live_world_is_read_and_never_written() {
+    let stage = Stage::of("refund", false);
+    let state = tempfile::tempdir().unwrap();
+    let world = Local::start(&state.path().join("world.json")).unwrap();
+    let url = world.url();
+    stage.edit("provost.toml", |text| {
+        text.replace("http://127.0.0.1:4517", &url)
+    });
+    let asked = || -> Vec<(String, bool)> {
+        let calls: Value = serde_json::from_str(&got(&format!("{url}/ledger"))).unwrap();
+        let calls = calls["calls"].as_array().unwrap().clone().into_iter();
+        let one = |call: Value| {
+            let effect = call["effect"].as_bool().unwrap();
+            (call["method"].as_str().unwrap().to_owned(), effect)
+        };
+        calls.map(one).collect()
+    };
+    let set = Set::of("    world: { live: read_only }\n    expect: { status: succeeded }\n");
+    let refund = examples().canonicalize().unwrap().join("refund");
+    let staged = stage.path().to_str().unwrap();
+    set.edit("set.yaml", refund.to_str().unwrap(), staged);
+    let (code, text) = set.run();
+    assert_eq!(code, 3, "{text}");
+    let missed = "a miss: `shop.create_refund`, a live world is only read";
+    assert!(text.contains(missed), "{text}");
+    // The control: the service itself was asked, and of the write it saw nothing.
+    let calls = asked();
+    assert!(calls.len() >= 2, "{calls:?}");
+    assert!(
+        calls
+            .iter()
+            .all(|(method, effect)| method == "GET" && !effect)
+    );
+    // What only reads is judged.
+    set.edit("set.yaml", "for PAY-1", "for PAY-3");
+    let (code, text) = set.run();
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(canary::leaks_below(&set.dir.path().join("out")), [""; 0]);
+    // The control: beside an eval, the same goal is written.
+    stage
+        .run(&["run", "Refund 2000 cents of pay-1 for PAY-1"])
+        .exits(0);
+    assert!(asked().contains(&("POST".to_owned(), true)));
+    set.edit(
+        "set.yaml",
+        "live: read_only",
+        "live: read_only, double: [python3, DOUBLE]",
+    );
+    let (code, text) = set.run();
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("`live` or a `double`"), "{text}");
 }
 
 #[test]

@@ -7,6 +7,7 @@
     reason = "tests"
 )]
 
+mod anonymous;
 mod cases;
 mod confirm;
 mod described;

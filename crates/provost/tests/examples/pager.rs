@@ -2,13 +2,17 @@
 
 use sim::world::Local;
 
+/// What a GET of this address answers.
+pub fn got(url: &str) -> String {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    tokio::runtime::Runtime::new()
+        .unwrap()
+        .block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() })
+}
+
 /// Pages that were really sent.
 pub fn pages(world: &Local) -> u64 {
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let url = format!("{}/ledger", world.url());
-    let text = tokio::runtime::Runtime::new()
-        .unwrap()
-        .block_on(async { reqwest::get(url).await.unwrap().text().await.unwrap() });
+    let text = got(&format!("{}/ledger", world.url()));
     let ledger: serde_json::Value = serde_json::from_str(&text).unwrap();
     let calls = ledger["calls"].as_array().unwrap();
     calls

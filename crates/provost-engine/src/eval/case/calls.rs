@@ -14,6 +14,7 @@ use provost_tools::RecordedCall;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::anonymize::Anonymizer;
 use super::{CaseError, args_digest, line, unfit};
 use crate::store::Store;
 use crate::workspace::Workspace;
@@ -50,6 +51,48 @@ pub(super) fn to_line(call: &RecordedCall) -> String {
         media: call.reply.media.clone(),
     };
     line(&serde_json::to_value(written).unwrap_or_default())
+}
+
+/// The same call with what stands for its values.
+pub(super) fn replaced(call: &RecordedCall, shown: &Anonymizer) -> RecordedCall {
+    let reply = call.reply.clone();
+    RecordedCall {
+        operation: call.operation.clone(),
+        args: shown.value(&call.args),
+        reply: Reply {
+            output: reply.output.as_ref().map(|output| shown.value(output)),
+            evidence: shown.bytes(&reply.evidence),
+            message: reply.message.as_deref().map(|message| shown.text(message)),
+            ..reply
+        },
+    }
+}
+
+/// The texts of a call that came from the run.
+pub(super) fn texts(call: &RecordedCall) -> Vec<String> {
+    let mut found: Vec<String> = call.reply.message.iter().cloned().collect();
+    match serde_json::from_slice(&call.reply.evidence) {
+        Ok(value) => of_value(&value, &mut found),
+        Err(_) => found.push(String::from_utf8_lossy(&call.reply.evidence).into_owned()),
+    }
+    let values = std::iter::once(&call.args).chain(&call.reply.output);
+    values.for_each(|value| of_value(value, &mut found));
+    found
+}
+
+fn of_value(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| of_value(item, found)),
+        Value::Object(map) => {
+            for (key, value) in map {
+                found.push(key.clone());
+                of_value(value, found);
+            }
+        }
+        Value::String(text) => found.push(text.clone()),
+        Value::Number(number) => found.push(number.to_string()),
+        Value::Null | Value::Bool(_) => {}
+    }
 }
 
 /// Reads the calls of a case.

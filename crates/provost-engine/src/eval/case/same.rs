@@ -2,12 +2,17 @@
 //!
 //! Owns what may differ: moments, ids drawn by chance, and digests that rest on them or on where
 //! services stand. Steps that ran beside each other may have ended in another order. INVARIANT: an
-//! argument, an answer, a class, a status, a verdict or a claim that differs is found.
+//! argument, an answer, a class, a status, a verdict or a claim that differs is found; where values
+//! were replaced, all of these but what is a value.
 
 use std::collections::BTreeMap;
 
 use provost_run::event::Event;
+use provost_run::read::why::{Judgment, Witnesses, why};
+use provost_run::state::waiting;
 use serde_json::Value;
+
+use super::Replayed;
 
 /// Fields that hold a moment, an id or a digest over one.
 const APART: [&str; 29] = [
@@ -49,8 +54,64 @@ const APART: [&str; 29] = [
 /// # Errors
 /// The first difference, in words.
 pub(super) fn compare(run: &[(Event, i64)], replay: &[(Event, i64)]) -> Result<usize, String> {
-    let (run, replay) = (by_subject(run), by_subject(replay));
-    for (subject, events) in &run {
+    beside(&by_subject(run, without), &by_subject(replay, without))
+}
+
+/// Closed words of payloads, by which a case is the same whatever its values are.
+const SHAPE: [&str; 8] = [
+    "class", "landing", "status", "settled", "lost", "unsent", "decision", "code",
+];
+/// Fields with values of the run, in which such a name is one of theirs.
+const VALUES: [&str; 9] = [
+    "output", "args", "value", "items", "document", "card", "question", "answer", "request",
+];
+
+/// Whether a case whose values were replaced comes to the same as before.
+///
+/// # Errors
+/// The first difference, in words.
+pub(super) fn compare_shape(case: &Replayed, replaced: &Replayed) -> Result<(), String> {
+    let events = |replayed: &Replayed| by_subject(&replayed.history.events, shape);
+    beside(&events(case), &events(replaced))?;
+    let verdicts = [case, replaced].map(|replayed| {
+        let history = &replayed.history;
+        let waits = waiting(&history.state);
+        why(&history.events, &waits, &Witnesses::default())
+    });
+    let [one, other] = &verdicts;
+    let told = |verdict: &Judgment| (verdict.guilty, verdict.party, verdict.cause);
+    if told(one) != told(other) || (&one.step, one.certainty) != (&other.step, other.certainty) {
+        return Err("the verdict differs".to_owned());
+    }
+    let graders = case.report.graders.iter().zip(&replaced.report.graders);
+    for (was, is) in graders {
+        if (&was.name, was.held) != (&is.name, is.held) {
+            return Err(format!("the grader `{}` differs", was.name));
+        }
+    }
+    Ok(())
+}
+
+/// A payload without its values.
+fn shape(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let kept = map.into_iter().filter_map(|(name, value)| match value {
+                _ if VALUES.contains(&name.as_str()) => None,
+                Value::Object(_) | Value::Array(_) => Some((name, shape(value))),
+                value => SHAPE.contains(&name.as_str()).then_some((name, value)),
+            });
+            kept.collect()
+        }
+        Value::Array(items) => items.into_iter().map(shape).collect(),
+        _ => Value::Null,
+    }
+}
+
+type Subjects = BTreeMap<String, Vec<Kept>>;
+
+fn beside(run: &Subjects, replay: &Subjects) -> Result<usize, String> {
+    for (subject, events) in run {
         let found = replay.get(subject).map(Vec::as_slice).unwrap_or_default();
         for (at, (kind, wanted)) in events.iter().enumerate() {
             let Some((other_kind, other)) = found.get(at) else {
@@ -77,8 +138,8 @@ pub(super) fn compare(run: &[(Event, i64)], replay: &[(Event, i64)]) -> Result<u
 type Kept = (&'static str, Value);
 
 /// The events by what they are about: a step or an item, or the run as a whole.
-fn by_subject(events: &[(Event, i64)]) -> BTreeMap<String, Vec<Kept>> {
-    let mut all: BTreeMap<String, Vec<Kept>> = BTreeMap::new();
+fn by_subject(events: &[(Event, i64)], keep: fn(Value) -> Value) -> Subjects {
+    let mut all = Subjects::new();
     for (event, _) in events {
         // That another process went on is nothing that came of the run.
         if matches!(event, Event::Resumed { by: None, .. }) {
@@ -97,7 +158,7 @@ fn by_subject(events: &[(Event, i64)]) -> BTreeMap<String, Vec<Kept>> {
             None => "the run".to_owned(),
         };
         let kept = all.entry(subject).or_default();
-        kept.push((event.kind(), without(payload)));
+        kept.push((event.kind(), keep(payload)));
     }
     all
 }

@@ -6,13 +6,17 @@
 use std::collections::BTreeMap;
 
 use provost_run::card::{CardSubject, QuestionPurpose};
-use provost_run::event::{Event, PlannerChoice, SettledBy};
+use provost_run::event::{Event, PlannerChoice, SettledBy, Settlement};
 use serde_json::{Value, json};
 
+use super::anonymize::Anonymizer;
 use super::{CaseError, unfit};
 
-/// The rules, in the order in which they were said.
-pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseError> {
+/// The rules, in the order in which they were said, with what stands for their values.
+pub(super) fn of_journal(
+    events: &[(Event, i64)],
+    shown: &Anonymizer,
+) -> Result<Vec<Value>, CaseError> {
     let mut cards = BTreeMap::new();
     let mut questions = BTreeMap::new();
     let mut operations = BTreeMap::new();
@@ -31,19 +35,19 @@ pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseErro
             Event::ApprovalGiven { card, by, .. } => {
                 let known = approvers.entry(*card).or_insert_with(|| {
                     let subject = cards.get(card).map(|card| &card.subject);
-                    said.push(on_card(subject, "yes"));
+                    said.push(on_card(subject, "yes", shown));
                     (said.len() - 1, Vec::new())
                 });
                 known.1.push(by.clone());
-                if let Some(Value::Object(rule)) = said.get_mut(known.0) {
-                    rule.insert("by".to_owned(), json!(known.1));
+                if let Some(rule) = said.get_mut(known.0) {
+                    *rule = said_by(rule.take(), &known.1, shown);
                 }
             }
             Event::ApprovalRejected {
                 card, by, reason, ..
             } => {
                 let subject = cards.get(card).map(|card| &card.subject);
-                said.push(rejected(subject, by, reason));
+                said.push(rejected(subject, by, reason, shown));
             }
             Event::QuestionAnswered {
                 question,
@@ -52,7 +56,8 @@ pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseErro
                 ..
             } => {
                 let name = name_of(questions.get(question).copied());
-                said.push(json!({ "question": name, "answer": value, "by": [by] }));
+                let rule = json!({ "question": name, "answer": shown.value(value) });
+                said.push(said_by(rule, std::slice::from_ref(by), shown));
             }
             Event::DoubtSettled {
                 slot,
@@ -60,20 +65,13 @@ pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseErro
                 by: SettledBy::Person { id },
                 reason,
                 ..
-            } => said.push(json!({
-                "doubt": operations.get(slot),
-                "settle": settled.word(),
-                "reason": reason.clone().unwrap_or_default(),
-                "by": [id],
-            })),
+            } => {
+                let reason = reason.as_deref().unwrap_or_default();
+                said.push(on_doubt(operations.get(slot), *settled, id, reason, shown));
+            }
             // Another process went on, and nothing was lost: a replay needs no other process.
             Event::Resumed { by: None, lost, .. } if lost.is_empty() => {}
-            Event::PlanAmended { .. }
-            | Event::GoalAmended { .. }
-            | Event::Paused { .. }
-            | Event::Resumed { .. }
-            | Event::CancelRequested { .. }
-            | Event::UndoRequested { .. } => {
+            event if is_unsayable(event) => {
                 let kind = event.kind();
                 return Err(unfit(format!("it has `{kind}`, which no case can say")));
             }
@@ -81,6 +79,18 @@ pub(super) fn of_journal(events: &[(Event, i64)]) -> Result<Vec<Value>, CaseErro
         }
     }
     Ok(said)
+}
+
+fn is_unsayable(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::PlanAmended { .. }
+            | Event::GoalAmended { .. }
+            | Event::Paused { .. }
+            | Event::Resumed { .. }
+            | Event::CancelRequested { .. }
+            | Event::UndoRequested { .. }
+    )
 }
 
 /// What a rule calls a question.
@@ -103,16 +113,35 @@ fn hold_planner(planner: &PlannerChoice) -> Result<(), CaseError> {
     }
 }
 
-fn rejected(subject: Option<&CardSubject>, by: &str, reason: &str) -> Value {
-    let mut rule = on_card(subject, "no");
+fn rejected(subject: Option<&CardSubject>, by: &str, reason: &str, shown: &Anonymizer) -> Value {
+    let mut rule = on_card(subject, "no", shown);
     if let Value::Object(rule) = &mut rule {
-        rule.insert("reason".to_owned(), json!(reason));
-        rule.insert("by".to_owned(), json!([by]));
+        rule.insert("reason".to_owned(), json!(shown.text(reason)));
+    }
+    said_by(rule, &[by.to_owned()], shown)
+}
+
+fn on_doubt(
+    operation: Option<&String>,
+    settled: Settlement,
+    by: &str,
+    reason: &str,
+    shown: &Anonymizer,
+) -> Value {
+    let (settle, reason) = (settled.word(), shown.text(reason));
+    let rule = json!({ "doubt": operation, "settle": settle, "reason": reason });
+    said_by(rule, &[by.to_owned()], shown)
+}
+
+/// The rule with who said it, if a replay needs to know.
+fn said_by(mut rule: Value, by: &[String], shown: &Anonymizer) -> Value {
+    if let (Value::Object(rule), Some(by)) = (&mut rule, shown.speakers(by)) {
+        rule.insert("by".to_owned(), json!(by));
     }
     rule
 }
 
-fn on_card(subject: Option<&CardSubject>, say: &str) -> Value {
+fn on_card(subject: Option<&CardSubject>, say: &str, shown: &Anonymizer) -> Value {
     match subject {
         Some(CardSubject::Step { ask, calls, .. }) => {
             let mut rule = json!({ "ask": ask.operation, "say": say });
@@ -120,7 +149,7 @@ fn on_card(subject: Option<&CardSubject>, say: &str) -> Value {
                 // Why JSON: every value of it is one of CEL.
                 rule.insert(
                     "when".to_owned(),
-                    json!(format!("${{ args == {} }}", call.args)),
+                    json!(format!("${{ args == {} }}", shown.value(&call.args))),
                 );
             }
             rule

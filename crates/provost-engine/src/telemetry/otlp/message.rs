@@ -134,6 +134,132 @@ pub(super) struct OtlpRecord {
     pub(super) event_name: String,
 }
 
+/// Metrics of any number of resources: the body of a request to `/v1/metrics`.
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::telemetry) struct OtlpMetrics {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) resource_metrics: Vec<ResourceMetrics>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ResourceMetrics {
+    #[prost(message, optional, tag = "1")]
+    pub(super) resource: Option<OtlpResource>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) scope_metrics: Vec<ScopeMetrics>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(super) struct ScopeMetrics {
+    #[prost(message, optional, tag = "1")]
+    pub(super) scope: Option<OtlpScope>,
+    #[prost(message, repeated, tag = "2")]
+    pub(super) metrics: Vec<OtlpMetric>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+pub(super) struct OtlpMetric {
+    #[prost(string, tag = "1")]
+    pub(super) name: String,
+    #[prost(string, tag = "2")]
+    pub(super) description: String,
+    #[prost(string, tag = "3")]
+    pub(super) unit: String,
+    #[prost(oneof = "OtlpMetricData", tags = "5, 7, 9")]
+    #[serde(flatten)]
+    pub(super) data: Option<OtlpMetricData>,
+}
+
+#[derive(Clone, PartialEq, Oneof, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum OtlpMetricData {
+    #[prost(message, tag = "5")]
+    Gauge(OtlpGauge),
+    #[prost(message, tag = "7")]
+    Sum(OtlpSum),
+    #[prost(message, tag = "9")]
+    Histogram(OtlpHistogram),
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpGauge {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) data_points: Vec<OtlpPoint>,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpSum {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) data_points: Vec<OtlpPoint>,
+    /// 2 is since the beginning.
+    #[prost(int32, tag = "2")]
+    pub(super) aggregation_temporality: i32,
+    #[prost(bool, tag = "3")]
+    pub(super) is_monotonic: bool,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpHistogram {
+    #[prost(message, repeated, tag = "1")]
+    pub(super) data_points: Vec<OtlpHistogramPoint>,
+    /// 2 is since the beginning.
+    #[prost(int32, tag = "2")]
+    pub(super) aggregation_temporality: i32,
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpPoint {
+    #[prost(fixed64, tag = "2")]
+    #[serde(serialize_with = "digits")]
+    pub(super) start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "3")]
+    #[serde(serialize_with = "digits")]
+    pub(super) time_unix_nano: u64,
+    #[prost(oneof = "OtlpNumber", tags = "4, 6")]
+    #[serde(flatten)]
+    pub(super) value: Option<OtlpNumber>,
+    #[prost(message, repeated, tag = "7")]
+    pub(super) attributes: Vec<OtlpAttribute>,
+}
+
+#[derive(Clone, PartialEq, Oneof, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum OtlpNumber {
+    #[prost(double, tag = "4")]
+    AsDouble(f64),
+    #[prost(sfixed64, tag = "6")]
+    AsInt(#[serde(serialize_with = "digits")] i64),
+}
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpHistogramPoint {
+    #[prost(fixed64, tag = "2")]
+    #[serde(serialize_with = "digits")]
+    pub(super) start_time_unix_nano: u64,
+    #[prost(fixed64, tag = "3")]
+    #[serde(serialize_with = "digits")]
+    pub(super) time_unix_nano: u64,
+    #[prost(fixed64, tag = "4")]
+    #[serde(serialize_with = "digits")]
+    pub(super) count: u64,
+    #[prost(double, optional, tag = "5")]
+    pub(super) sum: Option<f64>,
+    #[prost(fixed64, repeated, tag = "6")]
+    #[serde(serialize_with = "all_digits")]
+    pub(super) bucket_counts: Vec<u64>,
+    #[prost(double, repeated, tag = "7")]
+    pub(super) explicit_bounds: Vec<f64>,
+    #[prost(message, repeated, tag = "9")]
+    pub(super) attributes: Vec<OtlpAttribute>,
+}
+
 #[derive(Clone, PartialEq, Message, Serialize)]
 pub(super) struct OtlpAttribute {
     #[prost(string, tag = "1")]
@@ -171,4 +297,8 @@ fn hex<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
 /// Why a text: JSON has no whole numbers of 64 bits.
 fn digits<S: Serializer>(number: &impl ToString, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&number.to_string())
+}
+
+fn all_digits<S: Serializer>(numbers: &[u64], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(numbers.iter().map(u64::to_string))
 }
