@@ -15,7 +15,8 @@ use provost_plan::policy::{ActionFacts, Policy, Principal, PrincipalKind, RunAct
 use crate::limits::VERDICTS_MAX;
 use crate::problem::{Problem, ProblemKind};
 
-/// Who does what to a run of whom.
+/// Who does what to a run of whom, and whether it is their own. Policy sees no more of a requester
+/// than the name, which an agent has of its person, and whether it is the very one who asks.
 type Question = (RunAction, (bool, String), (bool, String));
 
 /// What policy said before.
@@ -109,7 +110,8 @@ impl Verdicts {
         requester: &Principal,
     ) -> bool {
         let rights = policy.rights().digest();
-        let question = (action, name(by), name(requester));
+        let is_own = name(by) == name(requester);
+        let question = (action, name(by), (is_own, requester.id.clone()));
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.by != Some(rights) || kept.verdicts.len() >= VERDICTS_MAX {
             kept.by = Some(rights);

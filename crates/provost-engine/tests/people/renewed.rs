@@ -15,7 +15,7 @@ use super::place::{Place, begin, begin_plan, drive, key, runtime, yes};
 
 /// Two notes, one after the other.
 const TWO: &str = r#"schema: provost/plan/v1
-goal: { text: Write two notes, success: [ { id: noted, text: both are written } ] }
+goal: { text: Write a note, success: [ { id: noted, text: the note is written } ] }
 steps:
   - id: one
     tool: notes.write
