@@ -131,8 +131,14 @@ fn killed_beside(server: &Served, team: &Team, round: u64, told: &Mutex<Told>) {
                 };
             }
         });
+        // Why by answers: on a slow host a moment alone may come before the first of them.
+        let answered = || told.lock().unwrap().said.len() as u64;
+        let (awaited, began) = (answered() + round % 3, Instant::now());
+        while answered() < awaited && began.elapsed() < Duration::from_secs(30) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         // Why spread by a multiple: each round is cut at another place of what it does.
-        std::thread::sleep(Duration::from_millis(60 + round * 67 % 400));
+        std::thread::sleep(Duration::from_millis(round * 67 % 200));
         server.tell("-KILL");
         over.store(true, Ordering::SeqCst);
     });
