@@ -194,10 +194,12 @@ impl Post {
         let posted = self.settings.post(&self.root, signal, body);
         let answer = self.runtime.block_on(posted);
         let answer = answer.map_err(|said| Refused::Later(said, None))?;
-        let said = format!("the receiver answered {}", answer.status);
+        let said = format!("{} answered {}", signal.path(), answer.status);
         match answer.status {
             200..=299 => Ok(()),
             400 | 413 | 422 => Err(Refused::Unfit(said)),
+            // Why: a receiver of traces alone gets them all the same.
+            404 | 405 | 415 | 501 if signal == OtlpSignal::Metrics => Err(Refused::Unfit(said)),
             _ => Err(Refused::Later(said, answer.retry_after)),
         }
     }

@@ -71,7 +71,7 @@ impl OtlpSignal {
         ("metrics", Self::Metrics),
     ];
 
-    fn path(self) -> &'static str {
+    pub(super) fn path(self) -> &'static str {
         match self {
             Self::Traces => "/v1/traces",
             Self::Logs => "/v1/logs",

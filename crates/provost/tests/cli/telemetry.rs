@@ -30,6 +30,8 @@ enum Mood {
     Refuses(u16),
     /// Takes all but what has this in it, which it calls malformed.
     Picky(&'static str),
+    /// Takes what is posted to `/v1/traces`, and knows no other address.
+    TracesAlone,
     Hangs,
 }
 
@@ -84,6 +86,7 @@ impl TraceReceiver {
                 let status = match mood {
                     Mood::Refuses(status) => status,
                     Mood::Picky(word) if arrived.text().contains(word) => 400,
+                    Mood::TracesAlone if !arrived.head.contains(" /v1/traces ") => 404,
                     _ => 200,
                 };
                 if status == 200 {
@@ -372,6 +375,29 @@ fn what_a_receiver_calls_malformed_keeps_nothing_else_back() {
     assert!(!records.any(|record| record["eventName"] == "provost.plan.revised"));
     let cursor = std::fs::read_to_string(place.path(".provost/otlp.json")).unwrap();
     assert!(cursor.contains("\"unfit\": 1"), "{cursor}");
+}
+
+#[test]
+fn a_receiver_of_traces_alone_gets_them_all() {
+    let receiver = TraceReceiver::start(Mood::TracesAlone);
+    let place = Workplace::new();
+    let send = "protocol = \"json\"\nsend = [\"metrics\", \"traces\"]";
+    sends_to(&place, &receiver.url, send);
+    for goal in ["Count the orders of ada", "Count the orders of nobody"] {
+        place.run(&["run", goal]).exits(0);
+        place.run(&IDLE).exits(0);
+        assert_eq!(receiver.spans(), told(&place), "{goal}");
+    }
+    let doctor = place.run(&["doctor"]);
+    assert!(
+        doctor.stdout.contains("/v1/metrics answered 404"),
+        "{doctor}"
+    );
+    // The control: what knows no address at all gets nothing later.
+    receiver.becomes(Mood::Refuses(404));
+    place.run(&["run", "Count the orders of ada again"]);
+    place.run(&IDLE);
+    assert_ne!(receiver.spans(), told(&place));
 }
 
 #[test]
