@@ -19,7 +19,8 @@ fn binary() -> &'static Path {
         // Why not inherited: build scripts that look at them would run again, with all that follows.
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
-            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            let looked_at = ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"];
+            if looked_at.iter().any(|begins| text.starts_with(begins)) {
                 build.env_remove(&name);
             }
         }
