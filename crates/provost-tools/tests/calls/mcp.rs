@@ -2,51 +2,20 @@
 //! with what provost makes of it and what really took place.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::*;
 
-/// The scripted server's binary: of another package, so this test sees to it that it is there.
+#[path = "../../../sim/tests/built/mcp.rs"]
+mod built;
+
 fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
         let own = std::env::current_exe().unwrap();
-        let folder = own.parent().and_then(Path::parent).unwrap();
-        // Why the name of the folder: it is that of the profile, but for the tests.
-        let name = folder.file_name().unwrap().to_string_lossy();
-        let profile = if name == "debug" { "test" } else { &*name };
-        let binary = folder.join("mcp");
-        if is_new(&binary) {
-            return binary;
-        }
-        let mut build = Command::new(env!("CARGO"));
-        // Why not inherited: build scripts that look at them would run again, with all that follows.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            let looked_at = ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"];
-            if looked_at.iter().any(|begins| text.starts_with(begins)) {
-                build.env_remove(&name);
-            }
-        }
-        build.args(["build", "--locked", "--offline", "--quiet", "--workspace"]);
-        build.args(["--bin", "mcp", "--profile", profile]);
-        assert!(build.status().unwrap().success());
-        binary
+        built::server(own.parent().and_then(Path::parent).unwrap())
     })
-}
-
-/// Whether it was built since the files it is made of were changed.
-fn is_new(binary: &Path) -> bool {
-    let changed = |path: &Path| path.metadata().and_then(|meta| meta.modified()).ok();
-    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../sim/src");
-    let files = ["mcp.rs", "mcp/faults.rs", "mcp/tools.rs", "bin/mcp.rs"];
-    let built = changed(binary);
-    built.is_some()
-        && files
-            .iter()
-            .all(|file| changed(&sources.join(file)) <= built)
 }
 
 const OPERATIONS: &str = r#"

@@ -13,6 +13,9 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, count, moment};
 
+#[path = "../../../sim/tests/built/program.rs"]
+mod built;
+
 const TOOLS: &str = r#"
 [tools.pager]
 kind = "http"
@@ -62,36 +65,12 @@ pub const FAULTS: [&str; 8] = [
     "killed",
 ];
 
-/// The world's binary: of another package, so this test sees to it that it is there and new.
+/// The world's binary, as new as what it is made of.
 pub fn binary() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
-        let mut build = Command::new(env!("CARGO"));
-        // Why not inherited: build scripts that look at them would run again, with all that follows.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            let looked_at = ["CARGO_PKG_", "CARGO_MANIFEST_", "OUT_DIR"];
-            if looked_at.iter().any(|begins| text.starts_with(begins)) {
-                build.env_remove(&name);
-            }
-        }
-        build.args([
-            "build",
-            "--locked",
-            "--offline",
-            "--quiet",
-            "--workspace",
-            "--bin",
-            "world",
-        ]);
-        // Why the name of the folder: it is that of the profile, but for the tests.
         let provost = Path::new(env!("CARGO_BIN_EXE_provost"));
-        let folder = provost.parent().and_then(Path::file_name).unwrap();
-        let folder = folder.to_string_lossy();
-        let profile = if folder == "debug" { "test" } else { &*folder };
-        build.args(["--profile", profile]);
-        assert!(build.status().unwrap().success());
-        provost.with_file_name("world")
+        built::program(provost.parent().unwrap(), "world")
     })
 }
 
