@@ -1,4 +1,4 @@
-//! What policy lets somebody do at this server: see runs, be shown values, begin, govern.
+//! What policy lets somebody do at this server: see runs, be shown values, begin, stop, govern.
 //!
 //! Owns the words in which policy is asked, and the list of those whose runs somebody sees. Decides
 //! nothing: the judge is that of statements ([`provost_plan::policy::Rights::judge`]), and its
@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use provost_engine::store::{Store, StoreError};
+use provost_engine::store::{StopScope, Store, StoreError};
 use provost_plan::digest::Digest;
 use provost_plan::policy::{ActionFacts, Policy, Principal, PrincipalKind, RunAction};
 
@@ -79,13 +79,46 @@ pub(crate) fn ask(
     by: &Principal,
     requester: &Principal,
 ) -> Result<(), Problem> {
-    // Why anew: whoever has been here for long was known by the lists of then.
+    let by = &known(policy, by);
+    judged(policy, &ActionFacts::of(action, by, requester))
+}
+
+/// Asks policy about a stop of more than one run: to place it, or to lift what somebody placed. It
+/// is judged as one of a run that nobody known asked for; of one principal's runs, as of theirs.
+///
+/// # Errors
+/// As [`ask`].
+pub(crate) fn ask_of_stop(
+    policy: &Policy,
+    action: RunAction,
+    by: &Principal,
+    (scope, name): (StopScope, &str),
+    stopped_by: Option<&str>,
+) -> Result<(), Problem> {
+    let requester = match scope {
+        StopScope::Principal => name,
+        StopScope::All | StopScope::Tool | StopScope::Playbook => "",
+    };
+    let (by, requester) = (&known(policy, by), &policy.people().principal(requester));
+    let facts = ActionFacts {
+        stopped_by,
+        ..ActionFacts::of(action, by, requester)
+    };
+    judged(policy, &facts)
+}
+
+/// Somebody as the lists of now have them: whoever has been here for long was known by those of
+/// then.
+fn known(policy: &Policy, by: &Principal) -> Principal {
     let person = policy.people().principal(&by.id);
-    let by = match by.kind {
+    match by.kind {
         PrincipalKind::User => person,
         PrincipalKind::Agent => person.agent(),
-    };
-    match policy.judge(&ActionFacts::of(action, &by, requester)) {
+    }
+}
+
+fn judged(policy: &Policy, facts: &ActionFacts<'_>) -> Result<(), Problem> {
+    match policy.judge(facts) {
         Ok(_) => Ok(()),
         Err(denied) => Err(Problem::new(ProblemKind::NotAllowed, denied.to_string())
             .hint("`provost policy check` names the policies about it")),

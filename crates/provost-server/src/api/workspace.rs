@@ -5,6 +5,7 @@ use axum::extract::{Path, State};
 use provost_engine::clock::now_ms;
 use provost_engine::store::{StopScope, Stopped};
 use provost_plan::plan::request::{RoleView, ToolSignature};
+use provost_plan::policy::RunAction;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use super::logins;
 use crate::app::App;
 use crate::door::Viewer;
 use crate::files;
+use crate::may;
 use crate::problem::{Problem, ProblemKind};
 use provost_engine::people::Credential;
 
@@ -95,6 +97,13 @@ fn scope(app: &App, scope: &str, name: String) -> Result<(StopScope, String), Pr
     }
 }
 
+/// The stop of this name, if there is one.
+async fn standing(app: &App, scope: StopScope, name: &str) -> Result<Option<Stopped>, Problem> {
+    let all = app.read(|shared| Ok(shared.desk.store()?.stops()?)).await?;
+    let mut all = all.into_iter();
+    Ok(all.find(|one| one.scope == scope && one.name == name))
+}
+
 /// `PUT /v1/stops/{scope}/{name}`.
 pub(crate) async fn stop(
     State(app): State<App>,
@@ -110,6 +119,16 @@ pub(crate) async fn stop(
     viewer.speaks()?;
     let (scope, name) = scope(&app, &word, name)?;
     let Reason { reason } = body.into()?;
+    let (workspace, by) = (app.workspace(), &viewer.principal);
+    let (policy, of) = (workspace.policy(), (scope, name.as_str()));
+    may::ask_of_stop(policy, RunAction::Stop, by, of, None)?;
+    if let Some(stands) = standing(&app, scope, &name).await? {
+        // Why: it would be theirs to lift from then on.
+        let placed_by = Some(stands.by.as_str());
+        if may::ask_of_stop(policy, RunAction::Resume, by, of, placed_by).is_err() {
+            return Ok(Json(of_stop(&stands)));
+        }
+    }
     let stopped = Stopped {
         scope,
         name,
@@ -129,8 +148,12 @@ pub(crate) async fn lift(
 ) -> Result<Json<Value>, Problem> {
     viewer.speaks()?;
     let (scope, name) = scope(&app, &word, name)?;
-    let by = &viewer.principal.id;
-    app.engine().store().unstop(scope, &name, by).await?;
+    let standing = standing(&app, scope, &name).await?;
+    let (workspace, by) = (app.workspace(), &viewer.principal);
+    let (policy, of) = (workspace.policy(), (scope, name.as_str()));
+    let placed_by = standing.as_ref().map(|one| one.by.as_str());
+    may::ask_of_stop(policy, RunAction::Resume, by, of, placed_by)?;
+    app.engine().store().unstop(scope, &name, &by.id).await?;
     Ok(Json(json!({ "schema": "provost/stops/v1", "stops": [] })))
 }
 

@@ -173,3 +173,52 @@ fn who_may_not_begin_begins_at_no_door() {
     let me = server.get(&bo, "/v1/me").json();
     assert_eq!(me["may"], json!({ "begin": true, "govern": false }));
 }
+
+/// As [`NARROW`], and: ada stops nothing but what was asked for in her name; nobody approves but chi.
+const STOPS: &str = r#"
+@id("ada-stops-own") forbid (principal == User::"ada", action == Action::"stop", resource)
+when { resource.requester != User::"ada" };
+@id("chi-alone-approves") forbid (principal, action == Action::"approve", resource)
+unless { principal == User::"chi" };
+"#;
+
+#[test]
+fn a_stop_is_placed_and_lifted_by_whom_policy_lets() {
+    let place = team();
+    place.write("policies/stops.cedar", STOPS);
+    let server = Served::of(&place);
+    let [ada, bo, chi] = ["ada", "bo", "chi"].map(|name| token(&place, name, name, &[]));
+    let all = "/v1/stops/all/-";
+    let own = "/v1/stops/principal/ada";
+    let place_it = |who: &str, path: &str, reason: &str| {
+        let body = json!({ "reason": reason });
+        server.ask(who, &format!("PUT {path}"), &body)
+    };
+    let lift = |who: &str, path: &str| server.ask(who, &format!("DELETE {path}"), &Value::Null);
+    let refused = place_it(&ada, all, "a").is(403);
+    assert_eq!(refused.problem(), "not-allowed");
+    assert_eq!(
+        refused.json()["detail"],
+        "`ada` may not stop: policy forbids it (ada-stops-own)"
+    );
+    let none = || server.get(&bo, "/v1/stops").json()["stops"] == json!([]);
+    assert!(none());
+    // The controls: of her own runs she may, and others may of everything.
+    place_it(&ada, own, "a").is(200);
+    lift(&ada, own).is(200);
+    let placed = place_it(&bo, all, "b").is(200).json();
+    assert_eq!((&placed["by"], &placed["reason"]), (&json!("bo"), &json!("b")));
+    // Who may not lift it does not make it theirs by another stop, either.
+    lift(&ada, all).is(403);
+    place_it(&ada, all, "a").is(403);
+    let dan = token(&place, "dan", "ada", &["--agent"]);
+    lift(&dan, all).is(403);
+    assert!(!none());
+    // Whoever may approve lifts what somebody else placed, and may say another reason.
+    assert_eq!(place_it(&chi, all, "c").is(200).json()["by"], "chi");
+    // What stands is what whoever stops it again is told.
+    assert_eq!(place_it(&bo, all, "b").is(200).json()["by"], "chi");
+    lift(&bo, all).is(403);
+    lift(&chi, all).is(200);
+    assert!(none());
+}
