@@ -4,13 +4,14 @@
 //! code, [`Program`] is run for what it prints, [`ServerProcess`] stays and is spoken to over its
 //! pipes; and the [`Sandbox`] that says which files the last two may reach. No shell reads an
 //! argument, and no variable of this process is passed on but `PATH`. INVARIANT: nothing that is
-//! started here outlives the value or the call that started it.
+//! started here outlives the value or the call that started it, also if this process is killed.
 
 mod child;
 mod program;
 mod sandbox;
 mod server;
 mod tree;
+mod watchdog;
 
 pub use child::{ChildCommand, ChildError};
 pub use program::{Program, ProgramError, ProgramOutput, locate};

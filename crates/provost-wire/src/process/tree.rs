@@ -3,7 +3,7 @@
 //! Owns a control group (cgroup v2) where the system lets this process make one; elsewhere the mark
 //! in the environment and the tree of parents by which processes are found. Starts nothing.
 //! INVARIANT: only what was put into the group, bears the mark or descends from the leader while
-//! that lives is ended.
+//! that lives is ended. If this process is killed, the [`watchdog`] ends it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,6 +14,7 @@ use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use super::watchdog;
 use crate::limits::{GROUP_REMOVAL_WAIT, GROUP_REMOVALS_MAX, TREE_ROUNDS_MAX};
 
 /// The variable that marks the processes of a tree where there is no control group.
@@ -63,18 +64,40 @@ impl ProcessTree {
     /// Takes in the leader, which has started nothing yet.
     pub(crate) fn set_leader(&mut self, leader: Option<Pid>) {
         self.leader = leader;
-        let Some((group, leader)) = self.group.as_ref().zip(leader) else {
-            return;
-        };
-        if group.add(leader).is_err() {
+        let Some(leader) = leader else { return };
+        if self
+            .group
+            .as_ref()
+            .is_some_and(|group| group.add(leader).is_err())
+        {
             // Why not refused: what is left is the process group, as on systems without any.
             self.group = None;
+        }
+        if let Some(held) = self.held() {
+            watchdog::hold(&held);
+        }
+    }
+
+    /// What ends all of it at once, or as much as one signal reaches, by its name.
+    fn held(&self) -> Option<String> {
+        match &self.group {
+            Some(group) => group.dir.to_str().map(str::to_owned),
+            None => Some(self.leader?.as_raw_pid().to_string()),
+        }
+    }
+
+    fn release(&self) {
+        if let Some(held) = self.held() {
+            watchdog::release(&held);
         }
     }
 
     /// Its leader ended and was waited for: its number leads nowhere any more.
     pub(crate) fn forget_leader(&self) {
         self.is_over.store(true, Ordering::Relaxed);
+        if self.group.is_none() {
+            self.release();
+        }
     }
 
     /// Ends all of it. Why errors are ignored: who is gone needs no ending.
@@ -141,6 +164,7 @@ impl ProcessTree {
 impl Drop for ProcessTree {
     fn drop(&mut self) {
         self.end();
+        self.release();
     }
 }
 

@@ -1,3 +1,5 @@
+use std::time::{Duration, Instant};
+
 use insta::assert_snapshot;
 
 use super::workplace::Workplace;
@@ -135,6 +137,10 @@ effect = "write"
 argv = ["sh", "-c", "ulimit -v"]
 input = { type = "object", properties = {}, additionalProperties = false }
 effect = "read"
+[tools.job.ops.stays]
+argv = ["sh", "-c", "echo $$ >new; mv new fled; sleep 600; touch late"]
+input = { type = "object", properties = {}, additionalProperties = false }
+effect = "write"
 [tools.job.ops.flees]
 argv = ["sh", "-c", "setsid sh -c 'echo $$ >new; mv new fled; exec sleep 600' & exec sleep 600"]
 input = { type = "object", properties = {}, additionalProperties = false }
@@ -200,6 +206,11 @@ fn a_program_is_bounded_and_what_it_starts_ends_with_its_time() {
     assert!(bounds.stdout.contains("262144"), "{bounds}");
     // A write that did not end in time: nobody knows whether it took place.
     place.run(&["tools", "call", "job.flees"]).exits(4);
+    until_dead(&place);
+}
+
+/// Waits until the process is gone that wrote its number to `fled`.
+fn until_dead(place: &Workplace) {
     let fled = std::fs::read_to_string(place.path("lines/fled")).unwrap();
     let stat = format!("/proc/{}/stat", fled.trim());
     let lives = || {
@@ -209,9 +220,25 @@ fn a_program_is_bounded_and_what_it_starts_ends_with_its_time() {
             .map(|(_, rest)| rest.starts_with('Z'));
         state == Some(false)
     };
-    let begun = std::time::Instant::now();
+    let begun = Instant::now();
     while lives() {
         assert!(begun.elapsed().as_secs() < 10, "it outlives its call");
-        std::thread::sleep(std::time::Duration::from_millis(10));
+        std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+#[test]
+fn a_program_ends_with_a_process_that_is_killed() {
+    let place = place_with_job();
+    place.edit("job.yaml", "job.run, approval: required", "job.stays");
+    let mut child = place.spawn(&["apply", "job.yaml"]);
+    let fled = place.path("lines/fled");
+    let begun = Instant::now();
+    while !fled.exists() {
+        assert!(begun.elapsed().as_secs() < 30, "it does not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until_dead(&place);
 }
