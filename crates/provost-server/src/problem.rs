@@ -273,7 +273,9 @@ impl From<StepError> for Problem {
             | StepError::NothingToUndo { .. } => ProblemKind::NotOpen,
             StepError::Lapsed { .. } => ProblemKind::Lapsed,
             StepError::Denied(_) | StepError::NotAllowed { .. } => ProblemKind::NotAllowed,
-            StepError::NotOnCard { .. } | StepError::BadAnswer { .. } => ProblemKind::BadAnswer,
+            StepError::NotOnCard { .. }
+            | StepError::BadAnswer { .. }
+            | StepError::BadOutput { .. } => ProblemKind::BadAnswer,
             StepError::Replayed { .. } => ProblemKind::Replayed,
             StepError::Amendment { findings, .. } => {
                 let findings = json!(findings);

@@ -267,6 +267,9 @@ impl From<StepError> for Failure {
                 Some("`provost inbox` shows the steps on the card; an item of a step is `STEP[0]`")
             }
             StepError::BadAnswer { .. } => Some("`provost inbox` shows what is asked for"),
+            StepError::BadOutput { .. } => {
+                Some("`provost tools show NAME` prints what its operation returns")
+            }
             StepError::NotInDoubt { .. } => Some("`provost show RUN` lists what may have happened"),
             StepError::OtherAttempt { .. } => {
                 Some("`provost inbox` shows what is in doubt now, with commands")

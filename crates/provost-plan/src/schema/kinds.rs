@@ -231,7 +231,8 @@ impl Type {
         Self::of_json(&json!({ "const": value }))
     }
 
-    /// Every value of some kinds; points in time and lengths of time leave an expression as text.
+    /// Every value of some kinds; points in time and lengths of time leave an expression as text, of
+    /// a time that of RFC 3339.
     #[must_use]
     pub fn of_kinds(kinds: Kinds) -> Self {
         static MADE: [OnceLock<Type>; 1 << 9] = [const { OnceLock::new() }; 1 << 9];
@@ -255,10 +256,16 @@ impl Type {
         put(Kinds::BOOL, "boolean");
         put(Kinds::FRACTION, "number");
         put(Kinds::INTEGER, "integer");
-        put(Kinds::TEXT | Kinds::TIME | Kinds::DURATION, "string");
+        put(Kinds::TEXT | Kinds::DURATION, "string");
         put(Kinds::LIST, "array");
         put(Kinds::MAP, "object");
-        Self::of_json(&json!({ "type": types }))
+        let time = json!({ "type": "string", "format": "date-time" });
+        let is_time = kinds.meets(Kinds::TIME);
+        Self::of_json(&match (is_time, types.is_empty()) {
+            (false, _) => json!({ "type": types }),
+            (true, true) => time,
+            (true, false) => json!({ "anyOf": [time, { "type": types }] }),
+        })
     }
 
     /// A list of items of a type.

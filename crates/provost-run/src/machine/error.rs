@@ -106,6 +106,14 @@ pub enum StepError {
         /// Why.
         reason: String,
     },
+    /// What a call is said to have given is none of its outputs.
+    #[error("`{slot}` cannot have given that: {reason}")]
+    BadOutput {
+        /// The call.
+        slot: Slot,
+        /// Why not.
+        reason: String,
+    },
     /// The same word was taken before.
     #[error("the statement `{nonce}` was recorded before: a statement counts once")]
     Replayed {

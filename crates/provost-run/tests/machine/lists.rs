@@ -1,6 +1,7 @@
 //! `for_each`: the list is evaluated once, an item is its index, one card asks about all.
 
 use crate::case::{Case, failed, ok};
+use provost_run::event::Proven;
 use provost_run::outcome::{Class, Landing};
 use serde_json::json;
 
@@ -439,4 +440,46 @@ fn a_card_that_is_too_large_to_keep_fails_its_calls() {
         let status = if fits { "waiting_approval" } else { "failed" };
         assert_eq!(case.status(), status, "{items} items");
     }
+}
+
+/// What the proof that every item has an output comes to, where the second of two failed.
+fn every_item_proven(more: &str) -> Proven {
+    let plan = each("look.up", more).replace(
+        r#"steps.each.status == "succeeded""#,
+        "has(steps.names.output.names) && size(steps.each.output) == size(steps.names.output.names)",
+    );
+    let case = Case::new(&plan)
+        .started()
+        .ends("names", names(&["a", "b"]))
+        .ends("each[0]", ok(json!({ "total": 0 })))
+        .ends("each[1]", failed(Class::NotFound, Landing::None));
+    let ended = case.state().ending.ended.as_ref().expect("it ended");
+    ended.criteria["goal"].clone()
+}
+
+#[test]
+fn the_items_of_a_list_that_failed_prove_nothing() {
+    let proven = every_item_proven("");
+    assert!(
+        matches!(&proven, Proven::Failed(why) if why.contains("output")),
+        "{proven:?}"
+    );
+    // The control: a plan that goes on after a failure reads what there is.
+    assert_eq!(every_item_proven("on_failure: continue"), Proven::Held);
+}
+
+#[test]
+fn a_claim_about_an_empty_list_cites_its_step() {
+    let plan = each("look.up", "").replace(
+        "answer: done",
+        "answer: [{ text: 'Done: ${ size(steps.each.output) }.', cites: [each] }]",
+    );
+    let case = Case::new(&plan).started().ends("names", names(&[]));
+    let ended = case.state().ending.ended.as_ref().expect("it ended");
+    let [part] = ended.answer.as_slice() else {
+        panic!("{ended:?}")
+    };
+    let cited: Vec<&str> = part.cites.iter().map(|cite| cite.step.as_str()).collect();
+    assert_eq!((cited, part.assertion), (vec!["each"], false));
+    assert_eq!(part.cites[0].evidence, []);
 }

@@ -235,7 +235,7 @@ fn a_person_says_that_it_happened() {
     + AttemptEnded put#1 timeout unknown
     + StepSettled put in_doubt timeout: it went wrong
     < ada settles put: happened
-    ! the answer does not fit the question: the output does not fit at `/done`: value is not of type "boolean"
+    ! `put` cannot have given that: the output does not fit at `/done`: value is not of type "boolean"
     "#);
 }
 

@@ -14,7 +14,7 @@ use provost_engine::run::read::plot::{self, scale};
 use provost_engine::run::read::words::skip_reason;
 use provost_engine::run::state::State as RunState;
 use provost_plan::catalog::Catalog;
-use provost_plan::plan::{Goal, Step};
+use provost_plan::plan::Step;
 use serde::Deserialize;
 
 use super::head::RunHeadView;
@@ -163,7 +163,7 @@ fn page(shared: &Shared, viewer: &Viewer, run: &SeenRun, back: &Back) -> RunPage
         said: back.words(),
         waits,
         hidden: hidden.map(|problem| seen(problem.detail)),
-        end: ended.map(|ended| end(&state.goals.goal, ended)),
+        end: ended.map(|ended| end(state, ended)),
         graph: graph(state, &[]),
         plots: match shown {
             true => plots(state, catalog),
@@ -260,7 +260,9 @@ fn came(state: &RunState, catalog: &Catalog, step: &Step) -> String {
     shown.map(|value| value.to_string()).unwrap_or_default()
 }
 
-fn end(goal: &Goal, ended: &RunEnded) -> EndView {
+fn end(state: &RunState, ended: &RunEnded) -> EndView {
+    let goal = &state.goals.goal;
+    let undone = !state.undone().is_empty();
     let span = |span: &provost_engine::run::event::AnswerSpan| SpanView {
         text: seen(&span.text),
         untrusted: span.untrusted,
@@ -284,7 +286,7 @@ fn end(goal: &Goal, ended: &RunEnded) -> EndView {
             .success
             .iter()
             .map(|one| {
-                let (look, word) = proven(ended, &one.id);
+                let (look, word) = proven(ended, &one.id, undone);
                 (look, word, seen(&one.text))
             })
             .collect(),
@@ -297,8 +299,9 @@ fn end(goal: &Goal, ended: &RunEnded) -> EndView {
     }
 }
 
-fn proven(ended: &RunEnded, id: &str) -> (&'static str, &'static str) {
+fn proven(ended: &RunEnded, id: &str, undone: bool) -> (&'static str, &'static str) {
     match ended.criteria.get(id) {
+        Some(Proven::Held) if undone => ("none", "proven before it was undone"),
         Some(Proven::Held) if ended.proven_by_planner(id).is_some() => {
             ("warn", "proven only by the planner itself")
         }

@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::history::History;
+use provost_engine::owner::living;
+use provost_engine::run::event::RunStatus;
 use provost_engine::run::read::plot;
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
@@ -271,6 +273,11 @@ fn of_run(history: &History, workspace: Option<&Workspace>, place: &WorkspacePat
     }
     let goes_on = state.ending.ended.is_none() && aftermath.is_none() && !status_waits(state);
     if goes_on {
+        let nobody = |dir: PathBuf| living(&dir).is_ok_and(|all| all.is_empty());
+        let drives = matches!(status, RunStatus::Planning | RunStatus::Running);
+        if drives && place.store_dir().is_ok_and(nobody) {
+            page.put(TextStyle::Warn, "no process drives it").end();
+        }
         let command = place.command(&format!("provost resume {}", state.head.run));
         page.faint("go on with: ").line(&command);
     }

@@ -33,7 +33,7 @@ pub fn page(ended: &RunEnded) -> Page {
     for (number, (step, evidence)) in sources.iter().enumerate() {
         let digests: Vec<String> = evidence.iter().map(Digest::to_string).collect();
         let behind = match digests.len() {
-            0 => "no evidence was stored".to_owned(),
+            0 => "over an empty list".to_owned(),
             _ => format!("evidence {}", digests.join(", ")),
         };
         page.faint(&format!("[{}] step `{step}`, {behind}", number + 1))
@@ -90,12 +90,16 @@ fn put(page: &mut Page, span: &AnswerSpan) {
     }
 }
 
-/// Which criteria hold.
-pub fn criteria(goal: &Goal, ended: &RunEnded) -> Page {
+/// Which criteria held at the end of the run; `undone` says that some of it was undone, then or
+/// since.
+pub fn criteria(goal: &Goal, ended: &RunEnded, undone: bool) -> Page {
     let mut page = Page::new();
     for criterion in &goal.success {
         let planner = ended.proven_by_planner(&criterion.id);
         let (look, word) = match ended.criteria.get(&criterion.id) {
+            Some(Proven::Held) if undone => {
+                (TextStyle::Faint, "proven before it was undone".to_owned())
+            }
             Some(Proven::Held) if planner.is_some() => {
                 let author = planner.unwrap_or_default();
                 (

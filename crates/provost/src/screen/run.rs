@@ -38,7 +38,8 @@ pub fn end_after(state: &State, place: &WorkspacePath, seen: Option<&Digest>) ->
             if !ended.answer.is_empty() {
                 page.end().page(answer::page(ended));
             }
-            let criteria = answer::criteria(&state.goals.goal, ended);
+            let undone = !state.undone().is_empty();
+            let criteria = answer::criteria(&state.goals.goal, ended, undone);
             if !criteria.is_empty() && !ended.criteria.is_empty() {
                 page.end().page(criteria);
             }
@@ -104,6 +105,13 @@ fn waiting_but(state: &State, place: &WorkspacePath, seen: Option<&Digest>) -> P
 
 /// The commands for a card that is open.
 fn carded(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &WorkspacePath) {
+    let known = state.card(digest);
+    if let Some(known) = known.filter(|known| !known.approved_by.is_empty()) {
+        let by: Vec<&str> = known.approved_by.iter().map(String::as_str).collect();
+        let quorum = known.card.terms.quorum;
+        let approved = format!("{} of {quorum}: {}", by.len(), by.join(", "));
+        page.put(TextStyle::Warn, "  approved   ").line(&approved);
+    }
     command(page, "approve", give);
     let (run, id) = (&state.head.run, digest.in_command());
     let reject = format!("provost reject {run}@{id} --reason WHY");

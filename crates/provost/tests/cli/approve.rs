@@ -229,3 +229,28 @@ fn of_many_who_type_it_at_once_one_counts() {
     assert_eq!(trace.matches("ApprovalGiven").count(), 1, "{trace}");
     assert_eq!(trace.matches("note: calls").count(), 1, "{trace}");
 }
+
+#[test]
+fn a_card_that_some_have_approved_says_who() {
+    let place = Workplace::new();
+    std::fs::remove_file(place.path("policies/solo.cedar")).unwrap();
+    let people = serde_json::json!({ "ada": {}, "bo": {}, "chi": {} });
+    place.people(people.as_object().unwrap());
+    place.write(
+        "policies/two.cedar",
+        "@id(\"two\") @quorum(\"2\") forbid (principal, action == Action::\"notes.write\", resource) \
+         when { !resource.attended };\n",
+    );
+    let (run, card) = place.waiting();
+    let target = format!("{run}@{card}");
+    let untouched = place.run(&["inbox"]).exits(0);
+    assert!(!untouched.to_string().contains("  approved"), "{untouched}");
+    place.edit("provost.toml", "user = \"ada\"", "user = \"bo\"");
+    let half = place.run(&["approve", &target]).exits(3);
+    for told in [half, place.run(&["inbox"]).exits(0)] {
+        let said = format!("{}{}", told.stdout, told.stderr);
+        assert!(said.contains("  approved   1 of 2: bo\n"), "{told}");
+    }
+    place.edit("provost.toml", "user = \"bo\"", "user = \"chi\"");
+    place.run(&["approve", &target]).exits(0);
+}

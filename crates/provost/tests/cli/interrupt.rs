@@ -83,8 +83,14 @@ fn a_run_that_another_process_drives_is_left_to_it() {
     let runs = place.json(&["runs", "--json"]);
     let run = runs.pointer("/runs/0/id").unwrap().as_str().unwrap();
     let ran = place.run(&["resume", run]);
+    let nobody = || {
+        let shown = place.run(&["show", run]).exits(0);
+        shown.stdout.contains("no process drives it\n")
+    };
+    assert!(!nobody());
     child.kill().unwrap();
     child.wait().unwrap();
+    assert!(nobody());
     assert_eq!(ran.code, Some(2), "{ran}");
     let said = format!("run `{run}` is driven by another process");
     assert!(ran.raw_stderr.contains(&said), "{ran}");

@@ -304,7 +304,7 @@ pub(super) fn refusal(error: &StepError) -> &'static str {
         StepError::Lapsed { .. } => "lapsed",
         StepError::NotAllowed { .. } | StepError::Denied(_) => "not allowed",
         StepError::NotOnCard { .. } => "not on the card",
-        StepError::BadAnswer { .. } => "bad answer",
+        StepError::BadAnswer { .. } | StepError::BadOutput { .. } => "bad answer",
         StepError::NotInDoubt { .. } => "not in doubt",
         StepError::TooEarly { .. } => "too early",
         StepError::OtherAttempt { .. } => "other attempt",

@@ -329,10 +329,12 @@ pub(crate) fn settle(
         Some(_) if settled != Settlement::Happened => {
             return Err(refused("only what happened has an output"));
         }
-        Some(output) => Some(
-            judge_output(log.basis(), &slot, output)
-                .map_err(|reason| StepError::BadAnswer { reason })?,
-        ),
+        Some(output) => Some(judge_output(log.basis(), &slot, output).map_err(|reason| {
+            StepError::BadOutput {
+                slot: slot.clone(),
+                reason,
+            }
+        })?),
         None => None,
     };
     let stated = output.clone();

@@ -10,11 +10,13 @@ use provost_plan::diagnostic::Severity;
 use provost_plan::expr::Part;
 use provost_plan::label::Integrity;
 use provost_plan::limits::ANSWER_BYTES_MAX;
-use provost_plan::plan::Claim;
 use provost_plan::plan::request::{FindingView, Why};
+use provost_plan::plan::{Claim, Plan};
+use serde_json::Value;
 
 use crate::event::{
     AnswerPart, AnswerSpan, Citation, EndedBy, Event, Proven, Prover, RunEnded, RunStatus,
+    StepStatus,
 };
 use crate::machine::StepError;
 use crate::outcome::Class;
@@ -73,7 +75,11 @@ pub(super) fn prove(at: Basis<'_>) -> BTreeMap<String, Proven> {
         return BTreeMap::new();
     };
     let roots = Roots::new(at.purse);
-    let scope = roots.scope(at.state);
+    let failed = failed_lists(at.state, plan.checked().plan());
+    let mut scope = roots.scope(at.state);
+    for (id, view) in &failed {
+        scope = scope.with_step(id, view);
+    }
     let mut criteria: BTreeMap<String, Proven> = BTreeMap::new();
     for proof in &plan.checked().plan().success {
         let proven = match proof.check.eval_bool(&scope) {
@@ -89,6 +95,27 @@ pub(super) fn prove(at: Basis<'_>) -> BTreeMap<String, Proven> {
         }
     }
     criteria
+}
+
+/// What proofs see of the lists that failed in a plan that does not go on after that: no output.
+/// Why: the items that failed are in it as null, and a proof that counts them would hold.
+fn failed_lists<'a>(state: &'a State, plan: &Plan) -> Vec<(&'a String, Value)> {
+    let failed = state.steps.iter().filter(|(id, known)| {
+        let goes_on = plan
+            .step(id)
+            .is_some_and(|step| step.on_failure.may_go_on());
+        known.is_list && known.status == StepStatus::Failed && !goes_on
+    });
+    let without_output = |view: &Value| {
+        let mut view = view.clone();
+        if let Value::Object(map) = &mut view {
+            map.remove("output");
+        }
+        view
+    };
+    failed
+        .map(|(id, known)| (id, without_output(&known.view)))
+        .collect()
 }
 
 /// Who wrote the proofs of these criteria.
@@ -197,7 +224,10 @@ fn citation(state: &State, step: String) -> Option<Citation> {
         .iter()
         .filter_map(|item| item.history.evidence)
         .collect();
-    (!evidence.is_empty()).then_some(Citation { step, evidence })
+    // Why without any: that a list has no items is what the claim says, and the step ended with it.
+    let is_empty_list = known.is_list && known.listed && known.items.is_empty();
+    let ended_empty = is_empty_list && known.status == StepStatus::Succeeded;
+    (ended_empty || !evidence.is_empty()).then_some(Citation { step, evidence })
 }
 
 /// Ends a run that was cancelled, once nothing is in flight.
