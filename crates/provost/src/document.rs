@@ -59,7 +59,7 @@ pub fn text(path: &Path) -> Result<String, Failure> {
     let shown = path.display();
     let unreadable = |error: std::io::Error| {
         Failure::usage(format!("`{shown}` cannot be read: {}", reason(&error)))
-            .hint("FILE is a plan, a saved plan or a playbook, relative to the current directory")
+            .hint("a path is relative to the current directory, or starts with `/`")
     };
     let mut bytes = Vec::new();
     let limit = SOURCE_BYTES_MAX as u64 + 1;

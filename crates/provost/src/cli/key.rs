@@ -86,7 +86,6 @@ pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let mut page = Page::new();
     page.line(&format!("the key of {owner} is in {}", path.display()));
-    page.line("public key:");
     output::note(&page.finish());
     output::data(&format!("{}\n", key.public()));
     let mut page = Page::new();

@@ -85,7 +85,11 @@ fn page(judged: &Judgment) -> Page {
     };
     page.line(&format!("{certainty}: {}", judged.sentence));
     if !judged.proof.is_empty() {
-        page.end().faint("the events that prove it").end();
+        let what = match judged.certainty {
+            Certainty::Open => "the events that were looked at",
+            _ => "the events that prove it",
+        };
+        page.end().faint(what).end();
     }
     let rows = judged.proof.iter().map(|line| {
         let number = Cell::new(TextStyle::Faint, format!("{:>4}", line.seq));

@@ -15,7 +15,9 @@ pub fn page(digest: &Digest, question: &Question) -> Page {
         QuestionPurpose::Step { step } => format!("step `{step}`"),
         QuestionPurpose::Planner { .. } => "the planner".to_owned(),
         QuestionPurpose::Escalation { step } => format!("step `{step}`, which failed"),
-        QuestionPurpose::Review { .. } => "the run, because its planner failed".to_owned(),
+        QuestionPurpose::Review { .. } => {
+            "the run, because its planner gave no usable plan".to_owned()
+        }
     };
     page.field("asked by", &about);
     if let Some(of) = &question.of {

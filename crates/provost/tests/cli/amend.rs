@@ -128,7 +128,7 @@ fn another_goal_is_an_event_and_a_yes_to_the_old_one_is_none_to_it() {
     exit 3
     --- stdout
     question: there is no plan for the amended goal: no playbook matches the goal. amend the plan too, or stop?
-      asked by   the run, because its planner failed
+      asked by   the run, because its planner gave no usable plan
       answer     one of stop
       run        RUN
       digest     sha256:DIGEST

@@ -14,7 +14,6 @@ fn a_key_is_made_sealed_and_printed() {
     ed25519:KEY
     --- stderr
     the key of ada is in DIR/config/provost/keys/ada.json
-    public key:
     to make it known, add it to policies/entities.json:
       "ada": { "key": "ed25519:KEY" }
     "#);

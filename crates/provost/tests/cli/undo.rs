@@ -255,7 +255,7 @@ fn a_run_that_failed_is_taken_back() {
     --- stdout
     verdict: undecided: the output of step `list` is not accepted; after the end all that it did was undone
 
-    the events that prove it
+    the events that were looked at
       19  AttemptStarted  list: calls notes.write (arguments 5e0f442817e1, permit)
       20  AttemptEnded    list: ok (attempt 1, evidence 85df7e93d89b)
       22  StepSettled     list: failed, acceptance_failed: `${ output.bytes > 100 }` does not hold

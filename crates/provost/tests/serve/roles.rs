@@ -56,6 +56,8 @@ const SEEN: [&str; 8] = [NOBODY, UNLISTED, OK, OK, OK, GONE, OK, OK];
 const VALUES: [&str; 8] = [NOBODY, UNLISTED, OK, OK, NOT, GONE, OK, OK];
 /// For the group `operators`.
 const GOVERN: [&str; 8] = [NOBODY, UNLISTED, NOT, NOT, NOT, NOT, OK, NOT];
+/// For who approves: the stop is theirs, because they placed it last.
+const APPROVER: [&str; 8] = [NOBODY, UNLISTED, NOT, NOT, NOT, NOT, NOT, OK];
 /// A page: nobody is sent to sign in.
 const PAGE: [&str; 8] = ["303", UNLISTED, OK, OK, NOT, NOT, OK, OK];
 
@@ -102,7 +104,7 @@ fn of_programs() -> Vec<Row> {
             Body::Json(json!({ "reason": "x" })),
             people(OK),
         ),
-        Row("DELETE /v1/stops/{scope}/{name}", Body::None, people(OK)),
+        Row("DELETE /v1/stops/{scope}/{name}", Body::None, APPROVER),
         Row("GET /v1/sessions", Body::None, listed(OK)),
         Row("GET /v1/sessions?all=true", Body::None, GOVERN),
         Row("GET /v1/sessions?person=ada", Body::None, GOVERN),
