@@ -231,8 +231,8 @@ impl Type {
         Self::of_json(&json!({ "const": value }))
     }
 
-    /// Every value of some kinds; points in time and lengths of time leave an expression as text, of
-    /// a time that of RFC 3339.
+    /// Every value of some kinds. Points in time and lengths of time leave an expression as text, a
+    /// point in time as that of RFC 3339.
     #[must_use]
     pub fn of_kinds(kinds: Kinds) -> Self {
         static MADE: [OnceLock<Type>; 1 << 9] = [const { OnceLock::new() }; 1 << 9];

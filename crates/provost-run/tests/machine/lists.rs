@@ -444,13 +444,22 @@ fn a_card_that_is_too_large_to_keep_fails_its_calls() {
 
 /// What the proof that every item has an output comes to, where the second of two failed.
 fn every_item_proven(more: &str) -> Proven {
-    let plan = each("look.up", more).replace(
-        r#"steps.each.status == "succeeded""#,
-        "has(steps.names.output.names) && size(steps.each.output) == size(steps.names.output.names)",
+    let plan = format!(
+        r#"
+schema: provost/plan/v1
+success:
+  - {{ for: goal, check: '${{ size(steps.each.output) == 2 }}' }}
+steps:
+  - id: each
+    tool: look.up
+    for_each: ${{ ["a", "b"] }}
+    args: {{ text: "${{ item }}" }}
+    {more}
+answer: done
+"#
     );
     let case = Case::new(&plan)
         .started()
-        .ends("names", names(&["a", "b"]))
         .ends("each[0]", ok(json!({ "total": 0 })))
         .ends("each[1]", failed(Class::NotFound, Landing::None));
     let ended = case.state().ending.ended.as_ref().expect("it ended");
