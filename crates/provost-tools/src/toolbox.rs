@@ -67,7 +67,7 @@ impl OpenError {
     fn without_name(&self) -> String {
         let named = format!("the tool `{}` ", self.tool);
         match self.message.strip_prefix(&named) {
-            Some(rest) => format!("it {rest}"),
+            Some(rest) => format!("it {rest} ({})", self.code),
             None => self.message.clone(),
         }
     }
@@ -235,6 +235,11 @@ impl Toolbox {
             tool: tool.clone(),
             message: error.without_name(),
         })
+    }
+
+    /// The same as findings in `provost.toml`.
+    pub fn overreaches(&self) -> impl Iterator<Item = Diagnostic> {
+        self.closed.values().map(OpenError::diagnostic)
     }
 
     /// Why a tool stays closed, if it does.

@@ -5,6 +5,7 @@ use provost_engine::clock::now_ms;
 use provost_engine::store::{Store, StoreError};
 use provost_engine::telemetry::ExportStanding;
 use provost_engine::workspace::{Drift, LOCK_FILE, Lock, Workspace};
+use provost_plan::diagnostic::Severity;
 use provost_plan::source::Source;
 use serde_json::json;
 
@@ -121,7 +122,7 @@ fn report(
         }));
     } else {
         let mut page = page(found, not_checked);
-        super::check::warnings(&mut page, workspace);
+        super::check::warnings(&mut page, workspace, Severity::Note);
         output::data(&page.finish());
     }
     if fit { Exit::Done } else { Exit::Usage }

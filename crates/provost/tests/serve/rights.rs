@@ -207,7 +207,10 @@ fn a_stop_is_placed_and_lifted_by_whom_policy_lets() {
     place_it(&ada, own, "a").is(200);
     lift(&ada, own).is(200);
     let placed = place_it(&bo, all, "b").is(200).json();
-    assert_eq!((&placed["by"], &placed["reason"]), (&json!("bo"), &json!("b")));
+    assert_eq!(
+        (&placed["by"], &placed["reason"]),
+        (&json!("bo"), &json!("b"))
+    );
     // Who may not lift it does not make it theirs by another stop, either.
     lift(&ada, all).is(403);
     place_it(&ada, all, "a").is(403);
