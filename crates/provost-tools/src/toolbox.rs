@@ -229,6 +229,29 @@ impl Toolbox {
             .collect()
     }
 
+    /// What no call of a tool could do as it is declared, of the tools that can work. Looks at
+    /// files only, so it is no reason to refuse a call.
+    #[must_use]
+    pub fn defects(&self) -> Vec<Trouble> {
+        let usable = self.adapters.iter();
+        let usable = usable.filter(|(_, adapter)| adapter.trouble().is_none());
+        let of = |(tool, adapter): (&String, &Arc<dyn Adapter>)| {
+            let defects = adapter.defects().into_iter();
+            let tool = tool.clone();
+            defects.map(move |message| Trouble {
+                tool: tool.clone(),
+                message: one_line(&message),
+            })
+        };
+        usable.flat_map(of).collect()
+    }
+
+    /// What [`Toolbox::defects`] does not look at, by tool.
+    pub fn unseen(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let adapters = self.adapters.iter();
+        adapters.filter_map(|(tool, adapter)| Some((tool.as_str(), adapter.unseen()?)))
+    }
+
     /// The tools that stay closed, each with the reason.
     pub fn closed(&self) -> impl Iterator<Item = Trouble> {
         self.closed.iter().map(|(tool, error)| Trouble {

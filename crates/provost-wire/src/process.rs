@@ -7,12 +7,14 @@
 //! started here outlives the value or the call that started it.
 
 mod child;
+mod lacking;
 mod program;
 mod sandbox;
 mod server;
 mod tree;
 
 pub use child::{ChildCommand, ChildError};
+pub use lacking::{RUNS_NO_FILE, is_interpreter, lacking};
 pub use program::{Program, ProgramError, ProgramOutput, locate};
 pub use sandbox::{Sandbox, SandboxError, SandboxLevel};
 pub use server::{ServerCommand, ServerPipes, ServerProcess};
