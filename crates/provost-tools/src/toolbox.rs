@@ -100,10 +100,12 @@ pub struct Trouble {
 }
 
 /// What came of reaching a tool without a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Probe {
     /// It answered, and how.
     Reached(String),
+    /// The MCP server answered, and lists this.
+    Listed(Listing),
     /// The database answered, and has no table for keys.
     Unprepared,
     /// Nothing can be said of it without a call.
@@ -333,8 +335,7 @@ impl Toolbox {
         }
         if adapter.as_server().is_some() {
             let listing = self.listing(tool, time).await.map_err(said)?;
-            let count = listing.tools.len();
-            return Ok(Probe::Reached(format!("answers, with {count} tools")));
+            return Ok(Probe::Listed(listing));
         }
         if adapter.as_database().is_some() {
             let is_prepared = self.is_prepared(tool, time).await.map_err(said)?;
