@@ -80,8 +80,11 @@ mod tests {
             let (short, long) = (words.join(" "), more.join(" "));
             for (before, after, sign) in [(&short, &long, "+ "), (&long, &short, "- ")] {
                 let text = shown(before, after);
-                let side = text.split("    + ").nth(usize::from(sign == "+ ")).unwrap();
-                assert!(side.contains("EVIL"), "{at}: {text}");
+                let side = text.split("    + ").nth(usize::from(sign == "+ "));
+                assert!(
+                    side.is_some_and(|side| side.contains("EVIL")),
+                    "{at}: {text}"
+                );
                 // The control: what is equal and far away is left out.
                 assert!(text.len() < 400, "{at}: {text}");
             }
