@@ -6,9 +6,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use provost_plan::diagnostic::Diagnostic;
 use provost_plan::plan::request::PlanningMode;
 use provost_plan::plan::{Goal, Step};
 use provost_plan::policy::Principal;
+use provost_plan::source::Source;
 use provost_planner::Planner;
 use provost_run::admission::Admission;
 use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
@@ -27,7 +29,7 @@ use crate::people::{Inbox, InvalidEvent};
 use crate::session::{DriveError, Session, SessionResources, Watcher};
 use crate::store::heads::Head;
 use crate::store::{Backend, Driving, FindError, Store, StoreError};
-use crate::workspace::{PlannerError, Workspace};
+use crate::workspace::{CONFIG_FILE, PlannerError, Workspace};
 use provost_run::statement::Credential;
 
 mod renew;
@@ -561,6 +563,19 @@ pub fn open_tools(workspace: &Workspace) -> Result<Toolbox, EngineError> {
         &workspace.own_secrets(),
     )
     .map_err(no_tools)
+}
+
+/// The tools of a workspace that reach what they must not, as findings in `provost.toml`. None if
+/// the workspace cannot be reached: whatever opens it says that.
+#[must_use]
+pub fn overreaches(workspace: &Workspace) -> Vec<(Source, Diagnostic)> {
+    let mut sources = workspace.sources().iter();
+    let config = sources.find(|source| &*source.name == CONFIG_FILE);
+    let (Some(config), Ok(toolbox)) = (config, open_tools(workspace)) else {
+        return Vec::new();
+    };
+    let found = toolbox.overreaches();
+    found.map(|finding| (config.clone(), finding)).collect()
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape `map_err` wants")]

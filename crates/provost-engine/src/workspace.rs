@@ -445,6 +445,12 @@ impl Workspace {
         planners::configured(self)
     }
 
+    /// Why the planner of `[planner]` cannot be asked, as far as files tell. It is not started.
+    #[must_use]
+    pub fn planner_defect(&self) -> Option<String> {
+        planners::defect(self)
+    }
+
     /// Whom a run of this planner acts for: the user, or an agent of theirs.
     #[must_use]
     pub fn principal(&self, choice: &PlannerChoice) -> Principal {

@@ -16,6 +16,7 @@ use crate::schema::Schema;
 
 mod cost;
 mod creates;
+mod keys;
 mod preview;
 mod reconcile;
 mod role;
@@ -27,6 +28,7 @@ mod tests;
 
 pub use cost::{Cost, Spend, Tokens};
 pub use creates::{Creates, CreatesError};
+pub use keys::OPERATION_KEYS;
 pub use preview::{Preview, PreviewError};
 pub use reconcile::{Reconcile, ReconcileError, WriteInDoubt};
 pub use role::Role;

@@ -45,6 +45,7 @@ use authoring::lint;
 pub use action::{ActionDenied, ActionFacts, OperationFacts, RunAction};
 pub use approver::ApproveDenied;
 pub use authoring::cases::{CaseResult, Cases};
+pub use authoring::shortage::Shortage;
 pub use authoring::survey::{OperationVerdicts, Survey};
 pub use people::People;
 pub use rights::Rights;

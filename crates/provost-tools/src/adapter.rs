@@ -77,6 +77,17 @@ pub(crate) trait Adapter: fmt::Debug + Send + Sync {
     /// Why the tool cannot work now, if so. Looks at files only.
     fn trouble(&self) -> Option<String>;
 
+    /// What in its operations no call could do as it is declared, as far as files tell: a program
+    /// that is not there, a statement that does not fit the database.
+    fn defects(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// What [`Adapter::defects`] leaves out, in words.
+    fn unseen(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Makes one call. What it says of a failure holds no secret that `redactor` knows.
     fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> CallFuture<'a>;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use provost_plan::catalog::{Operation, Tags};
+use provost_plan::catalog::{OPERATION_KEYS, Operation, Tags};
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::node::{Fields, Node};
@@ -125,7 +125,12 @@ impl ToolConfig {
         };
         let limits = rate_limits::read(&mut fields);
         let read = read_kind(&scope, &mut fields);
-        fields.finish();
+        fields.finish_with(|key| {
+            let is_of_operation = OPERATION_KEYS.contains(&key);
+            is_of_operation.then(|| {
+                format!("`{key}` belongs to an operation: write it in `[tools.{name}.ops.NAME]`")
+            })
+        });
         let (settings, operations) = read?;
         Some(Self {
             name: name.to_owned(),

@@ -67,7 +67,7 @@ impl OpenError {
     fn without_name(&self) -> String {
         let named = format!("the tool `{}` ", self.tool);
         match self.message.strip_prefix(&named) {
-            Some(rest) => format!("it {rest}"),
+            Some(rest) => format!("it {rest} ({})", self.code),
             None => self.message.clone(),
         }
     }
@@ -100,10 +100,12 @@ pub struct Trouble {
 }
 
 /// What came of reaching a tool without a call.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Probe {
     /// It answered, and how.
     Reached(String),
+    /// The MCP server answered, and lists this.
+    Listed(Listing),
     /// The database answered, and has no table for keys.
     Unprepared,
     /// Nothing can be said of it without a call.
@@ -229,12 +231,40 @@ impl Toolbox {
             .collect()
     }
 
+    /// What no call of a tool could do as it is declared, of the tools that can work. Looks at
+    /// files only, so it is no reason to refuse a call.
+    #[must_use]
+    pub fn defects(&self) -> Vec<Trouble> {
+        let usable = self.adapters.iter();
+        let usable = usable.filter(|(_, adapter)| adapter.trouble().is_none());
+        let of = |(tool, adapter): (&String, &Arc<dyn Adapter>)| {
+            let defects = adapter.defects().into_iter();
+            let tool = tool.clone();
+            defects.map(move |message| Trouble {
+                tool: tool.clone(),
+                message: one_line(&message),
+            })
+        };
+        usable.flat_map(of).collect()
+    }
+
+    /// What [`Toolbox::defects`] does not look at, by tool.
+    pub fn unseen(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        let adapters = self.adapters.iter();
+        adapters.filter_map(|(tool, adapter)| Some((tool.as_str(), adapter.unseen()?)))
+    }
+
     /// The tools that stay closed, each with the reason.
     pub fn closed(&self) -> impl Iterator<Item = Trouble> {
         self.closed.iter().map(|(tool, error)| Trouble {
             tool: tool.clone(),
             message: error.without_name(),
         })
+    }
+
+    /// The same as findings in `provost.toml`.
+    pub fn overreaches(&self) -> impl Iterator<Item = Diagnostic> {
+        self.closed.values().map(OpenError::diagnostic)
     }
 
     /// Why a tool stays closed, if it does.
@@ -305,8 +335,7 @@ impl Toolbox {
         }
         if adapter.as_server().is_some() {
             let listing = self.listing(tool, time).await.map_err(said)?;
-            let count = listing.tools.len();
-            return Ok(Probe::Reached(format!("answers, with {count} tools")));
+            return Ok(Probe::Listed(listing));
         }
         if adapter.as_database().is_some() {
             let is_prepared = self.is_prepared(tool, time).await.map_err(said)?;

@@ -7,6 +7,7 @@
 //! started here outlives the value or the call that started it, also if this process is killed.
 
 mod child;
+mod lacking;
 mod program;
 mod sandbox;
 mod server;
@@ -14,6 +15,7 @@ mod tree;
 mod watchdog;
 
 pub use child::{ChildCommand, ChildError};
+pub use lacking::{RUNS_NO_FILE, is_interpreter, lacking};
 pub use program::{Program, ProgramError, ProgramOutput, locate};
 pub use sandbox::{Sandbox, SandboxError, SandboxLevel};
 pub use server::{ServerCommand, ServerPipes, ServerProcess};

@@ -16,6 +16,7 @@ pub mod question;
 pub mod region;
 pub mod review;
 pub mod run;
+pub mod text_diff;
 pub mod view;
 pub mod waits;
 pub mod words;

@@ -5,6 +5,7 @@
 
 pub(super) mod cases;
 pub(super) mod lint;
+pub(super) mod shortage;
 pub(super) mod survey;
 mod unasked;
 pub(super) mod words;

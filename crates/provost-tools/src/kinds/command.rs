@@ -32,7 +32,7 @@ use provost_plan::digest::canonical;
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
 use provost_wire::Redactor;
-use provost_wire::process::{Program, ProgramError, ProgramOutput};
+use provost_wire::process::{Program, ProgramError, ProgramOutput, lacking};
 use serde_json::Value;
 
 use crate::adapter::{Adapter, CallFuture};
@@ -178,6 +178,16 @@ impl Adapter for CommandTool {
             let mut names = self.settings.secret_env.iter().map(|(_, secret)| secret);
             names.find_map(|name| Some(name.resolve(&self.base).err()?.to_string()))
         })
+    }
+
+    fn defects(&self) -> Vec<String> {
+        let lines = self.settings.lines.iter();
+        let lack = lines.filter_map(|(name, line)| {
+            let argv = line.argv.constants();
+            let what = lacking(&argv, self.dir.path(), &self.settings.path)?;
+            Some(format!("`{name}` cannot be started: {what}"))
+        });
+        lack.collect()
     }
 
     fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> CallFuture<'a> {

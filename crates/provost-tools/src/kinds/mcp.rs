@@ -31,7 +31,8 @@ use std::sync::Arc;
 use provost_plan::catalog::{KeyCarrier, Operation};
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
-use provost_wire::Redactor;
+use provost_wire::process::lacking;
+use provost_wire::{EnvValue, Redactor};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, InputRequiredResult, RequestMetaObject,
 };
@@ -60,7 +61,7 @@ pub(crate) use session::definition_of;
 pub(crate) use settings::McpSettings;
 
 use session::McpSession;
-use settings::ServerTool;
+use settings::{ServerTool, ServerTransport};
 
 /// An MCP server, running or not.
 #[derive(Clone)]
@@ -216,6 +217,28 @@ impl Adapter for Mcp {
     fn trouble(&self) -> Option<String> {
         let mut secrets = self.inner.settings.secrets().into_iter();
         secrets.find_map(|name| Some(name.resolve(&self.inner.base).err()?.to_string()))
+    }
+
+    fn defects(&self) -> Vec<String> {
+        let ServerTransport::Process {
+            command, cwd, env, ..
+        } = &self.inner.settings.transport
+        else {
+            return Vec::new();
+        };
+        let dir = match cwd {
+            Some(cwd) => self.inner.base.join(cwd),
+            None => self.inner.base.clone(),
+        };
+        let own = env.iter().find_map(|(name, value)| match value {
+            EnvValue::Plain(text) if name == "PATH" => Some(text.clone()),
+            _ => None,
+        });
+        let path = own.or_else(|| std::env::var("PATH").ok());
+        let argv: Vec<Option<&str>> = command.iter().map(|word| Some(word.as_str())).collect();
+        let lack = lacking(&argv, &dir, &path.unwrap_or_default());
+        let said = |what| format!("its server cannot be started: {what}");
+        lack.map(said).into_iter().collect()
     }
 
     fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> CallFuture<'a> {

@@ -31,7 +31,10 @@ pub use effects::SQLITE as SQLITE_EFFECTS;
 pub(crate) use settings::SqlSettings;
 
 use address::DatabaseAddress;
-use settings::SqlStatement;
+use settings::{SqlStatement, StatementText};
+
+/// How long a look at one statement may take.
+const LOOK: Duration = Duration::from_secs(5);
 
 /// An open SQL tool.
 #[derive(Clone, Debug)]
@@ -119,6 +122,30 @@ impl Adapter for Sql {
         match &self.database {
             Database::Sqlite(database) => database.trouble(),
             Database::Postgres(database) => database.trouble(),
+        }
+    }
+
+    fn defects(&self) -> Vec<String> {
+        let Database::Sqlite(database) = &self.database else {
+            return Vec::new();
+        };
+        let each = self.statements.iter().filter_map(|(name, statement)| {
+            let (StatementText::Query(sql) | StatementText::Execute(sql)) = &statement.text else {
+                return None;
+            };
+            let fault = database.describe(sql, &Deadline::after(LOOK)).err()?;
+            Some(format!(
+                "`{name}` does not fit the database: {}",
+                fault.message
+            ))
+        });
+        each.collect()
+    }
+
+    fn unseen(&self) -> Option<&'static str> {
+        match &self.database {
+            Database::Sqlite(_) => None,
+            Database::Postgres(_) => Some("whether its statements fit its database"),
         }
     }
 

@@ -200,7 +200,7 @@ notes.search {"glob": "*", "since": "yesterday"}
 notes.write {"path": "a.md", "text": "x"}
     conflict none: exists already
 notes.write {"path": "no/a.md", "text": "x"}
-    not_found none: no/a.md
+    not_found none: there is no folder `no`
 notes.write {"path": "sub", "text": "x"}
     invalid_arguments none: not a file
 notes.write {"path": "x.key", "text": "x"}
@@ -284,11 +284,13 @@ notes.delete {"path": "twin.md"}
 notes.move {"path": "no.md", "to": "x.md"}
     not_found none: no file `no.md`
 notes.move {"path": "a.md", "to": "sub/b.md"}
-    conflict none: exists already
+    conflict none: exists already, and `move` replaces nothing
 notes.move {"path": "a.md", "to": "a.md"}
-    conflict none: exists already
+    conflict none: exists already, and `move` replaces nothing
 notes.move {"path": "a.md", "to": "nosuch/a.md"}
-    not_found none: nosuch
+    not_found none: there is no folder `nosuch`
+notes.move {"path": "a.md", "to": "sub/nosuch/deep/a.md"}
+    not_found none: there is no folder `sub/nosuch`
 notes.move {"path": "a.md", "to": "server.pem"}
     permission_denied none: server.pem
 notes.move {"path": "link.md", "to": "x.md"}

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use provost_plan::catalog::{Effect, Idempotency, Operation};
+use provost_plan::catalog::{Effect, Idempotency, OPERATION_KEYS, Operation};
+use provost_tools::Listings;
 use serde_json::json;
 
 use crate::support::*;
@@ -369,4 +370,76 @@ fn output_may_say_trusted_alone() {
          output = { trusted = true }",
     );
     assert!(bench.operation("f.read").trusted);
+}
+
+/// Every key of an operation that stands in the table of the tool says where it belongs, and the
+/// list of these keys is the one that the kinds read.
+#[test]
+fn a_key_of_an_operation_says_where_it_belongs() {
+    let input = "input = { type = \"object\", properties = {} }";
+    let tools = [
+        (
+            "kind = \"sql\"\ndatabase = \"m.db\"",
+            "query = \"select 1\"",
+        ),
+        ("kind = \"files\"\nroot = \"x\"", "op = \"write\""),
+        (
+            "kind = \"http\"\nbase_url = \"http://127.0.0.1:9\"",
+            "request = { method = \"GET\", path = \"/\" }\neffect = \"read\"",
+        ),
+        (
+            "kind = \"command\"\nroot = \"x\"",
+            "argv = [\"ls\"]\neffect = \"read\"\nINPUT",
+        ),
+        ("kind = \"mcp\"\ncommand = [\"x\"]", "effect = \"read\""),
+        (
+            "kind = \"model\"\nmodel = \"large\"",
+            "does = \"generate\"\ninstructions = \"Write.\"\nINPUT",
+        ),
+        (
+            "kind = \"model\"\nmodel = \"large\"",
+            "does = \"judge\"\ncriterion = \"It is good.\"\nINPUT",
+        ),
+    ];
+    let dir = Workspace::new();
+    let unknown = |toml: &str, key: &str| {
+        let head = "[models.large]\nbase_url = \"http://127.0.0.1:9\"\n";
+        let listings = Listings::default().lenient();
+        let found = configs_listed(&format!("{head}{toml}"), &dir.path("."), &listings);
+        let found = found.err().unwrap_or_default().into_iter();
+        let named = format!("has no field `{key}`");
+        let hints: Vec<String> = found
+            .filter(|finding| finding.message.contains(&named))
+            .map(|finding| finding.hint.unwrap_or_default())
+            .collect();
+        hints
+    };
+    let mut read = BTreeSet::new();
+    for (tool, operation) in tools {
+        let operation = operation.replace("INPUT", input);
+        let table = |more: &str, of_operation: &str| {
+            format!("[tools.t]\n{tool}\n{more}\n[tools.t.ops.a]\n{operation}\n{of_operation}\n")
+        };
+        let hints = unknown(&table("", "zzzzzz = 1"), "zzzzzz");
+        let names = hints[0].split('`').skip(1).step_by(2).map(str::to_owned);
+        read.extend(names);
+        for key in OPERATION_KEYS {
+            for hint in unknown(&table(&format!("{key} = 1"), ""), key) {
+                let place = "`[tools.t.ops.NAME]`";
+                assert!(hint.contains(place), "{tool}: {key}: {hint}");
+            }
+        }
+        // The control: what belongs to neither is no key of an operation.
+        let hints = unknown(&table("zzzzzz = 1", ""), "zzzzzz");
+        assert!(hints[0].starts_with("the fields are"), "{hints:?}");
+    }
+    let listed: BTreeSet<String> = OPERATION_KEYS.map(str::to_owned).into();
+    assert_eq!(read, listed);
+    // And `response`, which a person wrote there, is refused of a command.
+    let (tool, operation) = (tools[3].0, tools[3].1.replace("INPUT", input));
+    let toml = format!("[tools.t]\n{tool}\nresponse = \"json\"\n[tools.t.ops.a]\n{operation}\n");
+    assert_eq!(
+        unknown(&toml, "response"),
+        ["`response` belongs to an operation: write it in `[tools.t.ops.NAME]`"]
+    );
 }

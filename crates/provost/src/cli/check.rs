@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
+use provost_engine::engine::overreaches;
 use provost_engine::proposal::{CheckedFile, of_bundle, of_file, of_playbook};
 use provost_engine::workspace::{Findings, Workspace, WorkspaceError};
 use provost_plan::codes::Code;
@@ -106,8 +107,8 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         let playbooks = playbook_files(&place.root()?);
         documents = playbooks.iter().map(read).collect::<Result<_, Failure>>()?;
     }
-    let around = around(&workspace);
-    let around = around.iter().map(|(_, finding)| finding.severity()).max();
+    let beside = around(&workspace);
+    let around = beside.iter().map(|(_, finding)| finding.severity()).max();
     let fails = |worst: Option<Severity>| match worst {
         Some(Severity::Error) => true,
         Some(Severity::Warning) => verb.deny_warnings,
@@ -138,10 +139,10 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     match verb.format() {
         Format::Human => output::data(&page(&all, verb.errors_only, &workspace).finish()),
         Format::Json => output::json(&all_to_json(&all, verb.files.len() == 1, &workspace)),
-        Format::Sarif => output::json(&sarif(
-            &all.iter().map(Checked::report).collect::<Vec<_>>(),
-            exit,
-        )),
+        Format::Sarif => {
+            let reports = all.iter().map(Checked::report).chain(errors(&beside));
+            output::json(&sarif(&reports.collect::<Vec<_>>(), exit));
+        }
     }
     Ok(exit)
 }
@@ -173,6 +174,17 @@ fn unusable(verb: &CheckArgs, error: WorkspaceError) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
+/// The errors among findings around the files that were named.
+fn errors(beside: &[(Source, Diagnostic)]) -> impl Iterator<Item = FileReport<'_>> {
+    let errors = beside.iter();
+    let errors = errors.filter(|(_, finding)| finding.severity() == Severity::Error);
+    errors.map(|(source, finding)| FileReport {
+        source,
+        diagnostics: std::slice::from_ref(finding),
+        not_checked: &[],
+    })
+}
+
 /// The playbooks of a workspace, in the order of their names, as one writes them from here.
 fn playbook_files(root: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(root.join("playbooks"));
@@ -200,9 +212,11 @@ fn page(all: &[Checked], errors_only: bool, workspace: &Workspace) -> Page {
     let mut page = Page::new();
     let outcomes = all.iter().filter_map(|one| one.outcome.as_ref());
     outcomes.for_each(|outcome| outcome.put(&mut page));
-    if !errors_only {
-        warnings(&mut page, workspace);
-    }
+    let least = match errors_only {
+        true => Severity::Error,
+        false => Severity::Note,
+    };
+    warnings(&mut page, workspace, least);
     for (at, one) in all.iter().enumerate() {
         if at > 0 {
             page.line("");
@@ -313,11 +327,13 @@ pub fn to_json(judged: &CheckedFile, ok: bool) -> Value {
     })
 }
 
-/// What is probably a mistake in the files of the workspace, and what its policies leave out.
+/// What is wrong around a plan: tools that reach what they must not, what is probably a mistake in
+/// the files of the workspace, and what its policies leave out.
 pub fn around(workspace: &Workspace) -> Vec<(Source, Diagnostic)> {
     let unasked = workspace.policy().unasked(workspace.user());
     let warnings = workspace.warnings().iter().cloned();
-    warnings.chain(unasked).collect()
+    let found = overreaches(workspace).into_iter().chain(warnings);
+    found.chain(unasked).collect()
 }
 
 /// The same, as data.
@@ -331,9 +347,11 @@ pub fn warnings_json(workspace: &Workspace) -> Value {
         .collect()
 }
 
-/// Draws what is probably a mistake in the files of the workspace.
-pub fn warnings(page: &mut Page, workspace: &Workspace) {
-    for (source, finding) in around(workspace) {
+/// Draws what is wrong around a plan, of this severity and above.
+pub fn warnings(page: &mut Page, workspace: &Workspace, least: Severity) {
+    let mut found = around(workspace);
+    found.retain(|(_, finding)| finding.severity() >= least);
+    for (source, finding) in found {
         let style = Style { color: true };
         page.drawn(&render::render(
             &source,
@@ -370,7 +388,11 @@ fn human(judged: &CheckedFile, fails: bool, workspace: &Workspace) -> Page {
             page.end();
         }
         _ => {
-            page.bad("not ok").line(&format!(": `{name}`, {tally}"));
+            let why = match tally.as_str() {
+                "" => "its workspace has a finding",
+                tally => tally,
+            };
+            page.bad("not ok").line(&format!(": `{name}`, {why}"));
         }
     }
     not_checked(&mut page, &judged.not_checked);

@@ -1,11 +1,13 @@
 //! `doctor`: whether the workspace is fit to work in, and what nobody looked at.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use provost_engine::clock::now_ms;
 use provost_engine::store::{Store, StoreError};
 use provost_engine::telemetry::ExportStanding;
-use provost_engine::workspace::{Drift, LOCK_FILE, Lock, Workspace};
-use provost_plan::source::Source;
+use provost_engine::workspace::Workspace;
+use provost_plan::diagnostic::Severity;
 use serde_json::json;
 
 use crate::advice::Advice as _;
@@ -15,6 +17,8 @@ use crate::screen::page::{Cell, Page, TextStyle};
 use crate::screen::words::count;
 use crate::workspace_path::WorkspacePath;
 
+mod begins;
+mod lock;
 mod model;
 mod probe;
 mod recount;
@@ -76,25 +80,38 @@ pub fn run(verb: &DoctorArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return Ok(report(verb, &workspace, &found, &not_checked));
     }
     let mut not_checked = workspace.not_checked().to_vec();
+    let probed = match verb.probe {
+        true => Some(probe::look(&workspace)?),
+        false => None,
+    };
+    let none = BTreeMap::new();
+    let listings = probed.as_ref().map_or(&none, |probed| &probed.listings);
     let mut found = vec![
         of_workspace(&workspace),
         of_policy(&workspace),
-        of_lock(&workspace, &mut not_checked),
-        of_tools(&workspace),
+        lock::look(&workspace, listings, &mut not_checked),
+        of_tools(&workspace, &mut not_checked),
         of_store(&workspace, &mut not_checked),
         of_stops(&workspace),
     ];
+    found.extend(begins::planner(&workspace));
+    found.extend(begins::schedules(&workspace));
+    found.extend(begins::approvals(&workspace));
     found.extend(of_notices(&workspace));
     found.extend(of_telemetry(&workspace));
     found.extend(of_network(&workspace));
     found.extend(of_budget(&workspace));
     not_checked.push("whether the tools do what they declare".to_owned());
-    if verb.probe {
-        let (reached, untried) = probe::look(&workspace)?;
-        found.extend(reached);
-        not_checked.extend(untried);
-    } else {
-        not_checked.push("whether servers of `http` tools answer: nothing is called".to_owned());
+    match probed {
+        Some(probed) => {
+            found.extend(probed.found);
+            not_checked.extend(probed.untried);
+        }
+        None => {
+            let line =
+                "whether servers of `http` tools answer: `provost doctor --probe` reaches them";
+            not_checked.push(line.to_owned());
+        }
     }
     Ok(report(verb, &workspace, &found, &not_checked))
 }
@@ -121,7 +138,7 @@ fn report(
         }));
     } else {
         let mut page = page(found, not_checked);
-        super::check::warnings(&mut page, workspace);
+        super::check::warnings(&mut page, workspace, Severity::Note);
         output::data(&page.finish());
     }
     if fit { Exit::Done } else { Exit::Usage }
@@ -173,48 +190,24 @@ fn of_policy(workspace: &Workspace) -> SetupFinding {
     SetupFinding::fit("policy", said)
 }
 
-fn of_lock(workspace: &Workspace, not_checked: &mut Vec<String>) -> SetupFinding {
-    let path = workspace.root().join(LOCK_FILE);
-    let Ok(text) = std::fs::read_to_string(&path) else {
-        not_checked.push(format!("whether tools changed: there is no {LOCK_FILE}"));
-        return SetupFinding::fit(
-            "lock",
-            format!("there is no {LOCK_FILE}: tools are not pinned"),
-        );
-    };
-    let hint = Some("check the change; `provost tools lock` accepts it");
-    let Ok(pinned) = Lock::read(&Source::new(LOCK_FILE, text)) else {
-        return SetupFinding::unfit("lock", format!("{LOCK_FILE} cannot be read"), hint);
-    };
-    let mut moved: Vec<String> = pinned
-        .drift(&workspace.lock())
-        .iter()
-        .map(|drift| match drift {
-            Drift::New { tool } => format!("`{tool}` is not pinned"),
-            Drift::Changed { tool, .. } => format!("`{tool}` changed"),
-            Drift::Gone { tool } => format!("`{tool}` no longer exists"),
-        })
-        .collect();
-    if moved.is_empty() {
-        return SetupFinding::fit("lock", "the tools are as pinned");
-    }
-    moved.truncate(5);
-    SetupFinding::unfit("lock", moved.join(", "), hint)
-}
-
-fn of_tools(workspace: &Workspace) -> SetupFinding {
+fn of_tools(workspace: &Workspace, not_checked: &mut Vec<String>) -> SetupFinding {
     let hint = Some("a plan that needs it is not run until then");
     match provost_engine::engine::open_tools(workspace) {
         Ok(toolbox) => {
-            let troubles: Vec<String> = toolbox
-                .troubles()
-                .into_iter()
-                .map(|trouble| format!("`{}`: {}", trouble.tool, trouble.message))
-                .collect();
-            if troubles.is_empty() {
+            let unseen = toolbox.unseen();
+            not_checked.extend(unseen.map(|(tool, what)| format!("`{tool}`: {what}")));
+            let (troubles, defects) = (toolbox.troubles(), toolbox.defects());
+            let hint = match troubles.is_empty() {
+                true => Some("correct its entry in provost.toml: a call of it would fail"),
+                false => hint,
+            };
+            let all = troubles.iter().chain(&defects);
+            let all = all.map(|one| format!("`{}`: {}", one.tool, one.message));
+            let all: Vec<String> = all.collect();
+            if all.is_empty() {
                 return SetupFinding::fit("tools", "all are usable");
             }
-            SetupFinding::unfit("tools", troubles.join("; "), hint)
+            SetupFinding::unfit("tools", all.join("; "), hint)
         }
         Err(error) => SetupFinding::unfit("tools", error.to_string(), hint),
     }

@@ -66,11 +66,12 @@ pub fn run(verb: &PolicyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
 fn check(workspace: &Workspace, deny_warnings: bool, json: bool) -> Exit {
     let mut survey = workspace.policy().survey(workspace.user());
     survey.findings.extend(super::check::around(workspace));
-    let warns = survey
-        .findings
-        .iter()
-        .any(|(_, finding)| finding.severity() >= Severity::Warning);
-    let fails = warns && deny_warnings;
+    let least = match deny_warnings {
+        true => Severity::Warning,
+        false => Severity::Error,
+    };
+    let mut findings = survey.findings.iter();
+    let fails = findings.any(|(_, finding)| finding.severity() >= least);
     let mut not_checked = workspace.not_checked().to_vec();
     not_checked.push("calls with particular arguments: `provost policy test` does that".to_owned());
     if json {

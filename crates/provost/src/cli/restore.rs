@@ -30,6 +30,15 @@ pub struct RestoreArgs {
 
 /// Does it.
 pub fn run(verb: &RestoreArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
+    if !verb.file.is_file() {
+        let what = match verb.file.exists() {
+            true => "is no file",
+            false => "is not there",
+        };
+        let message = format!("the copy `{}` {what}", verb.file.display());
+        let hint = "name a file that `provost backup` wrote; with `-C`, FILE counts from there";
+        return Err(Failure::usage(message).hint(hint));
+    }
     let store_dir = place.store_dir()?;
     let verified = Store::open_file_read_only(&verb.file)?.verify()?;
     refuse_while_used(&store_dir)?;

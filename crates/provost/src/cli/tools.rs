@@ -1,6 +1,7 @@
 //! `tools`: what a plan may call, and the lock that pins it.
 
 use clap::{Args, Subcommand};
+use provost_engine::engine::overreaches;
 use provost_engine::run::admission::{ToolLimits, tool_of};
 use provost_engine::store::ToolStatus;
 use provost_engine::tools::ToolConfig;
@@ -92,7 +93,17 @@ pub fn run(verb: ToolsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
+/// Says on stderr which tools stay closed: what is listed of them cannot be called.
+fn warn_of_closed(workspace: &Workspace) {
+    for (source, finding) in overreaches(workspace) {
+        Failure::usage("this tool stays closed until its entry is fixed")
+            .findings(&source, &[finding])
+            .show_as("warning");
+    }
+}
+
 fn list(workspace: &Workspace, json: bool) {
+    warn_of_closed(workspace);
     if json {
         let tools: Vec<Value> = workspace
             .catalog()
@@ -152,6 +163,7 @@ fn show(
     let Some(tool) = workspace.catalog().get(name) else {
         return Err(unknown(workspace, name));
     };
+    warn_of_closed(workspace);
     let server = tool_of(name);
     let limits = workspace.admission().of_tool(server);
     let known = match place.journal_if_any()? {

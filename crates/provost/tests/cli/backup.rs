@@ -68,7 +68,13 @@ fn nothing_is_restored_from_what_does_not_hold_or_under_a_process() {
     bytes[middle..middle + 4096].fill(0x5a);
     place.write("broken.db", bytes);
     place.run(&["restore", "broken.db"]).exits(2);
-    place.run(&["restore", "none.db"]).exits(2);
+    let ran = place.run(&["restore", "none.db"]).exits(2);
+    assert!(
+        ran.stderr.contains("the copy `none.db` is not there"),
+        "{ran}"
+    );
+    let ran = place.run(&["restore", "notes"]).exits(2);
+    assert!(ran.stderr.contains("the copy `notes` is no file"), "{ran}");
     let mut worker = place.spawn(&["work"]);
     super::work::until_it_works(&place);
     let ran = place.run(&["restore", "copy.db"]).exits(2);
@@ -93,4 +99,33 @@ fn a_journal_that_does_not_hold_is_not_copied() {
     let ran = place.run(&["backup", "copy.db"]).exits(2);
     assert!(ran.stderr.contains("is broken at event 3"), "{ran}");
     assert!(!place.path("copy.db").exists());
+}
+
+/// The last page of a copy may belong to a table beside the events, which no chain covers.
+#[test]
+fn a_journal_whose_end_is_cut_off_does_not_verify() {
+    let place = Workplace::new();
+    place.run(&["run", COUNT]).exits(0);
+    place.run(&["backup", "copy.db"]).exits(0);
+    let whole = std::fs::read(place.path("copy.db")).unwrap();
+    for cut in [1, 100, 4_095] {
+        place.write("cut.db", &whole[..whole.len() - cut]);
+        let ran = place.run(&["restore", "cut.db"]).exits(2);
+        assert!(ran.stderr.contains("its end is missing"), "{cut}: {ran}");
+        assert!(!place.path(".provost.before-restore-1").exists(), "{cut}");
+    }
+    // The control: the whole copy is restored, and what becomes of it later is found too.
+    place.run(&["restore", "copy.db"]).exits(0);
+    place.run(&["audit", "verify"]).exits(0);
+    place.run(&["doctor"]).exits(0);
+    for log in ["journal.db-wal", "journal.db-shm"] {
+        let _ = std::fs::remove_file(place.path(&format!(".provost/{log}")));
+    }
+    place.write(".provost/journal.db", &whole[..whole.len() - 100]);
+    for (verb, exit) in [(&["audit", "verify"] as &[&str], 1), (&["doctor"], 2)] {
+        let ran = place.run(verb);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("its end is missing"), "{verb:?}: {ran}");
+        ran.exits(exit);
+    }
 }

@@ -112,10 +112,62 @@ fn the_folder_of_the_workspace_is_out_of_reach() {
     let place = place();
     place.edit("provost.toml", "root = \"lines\"", "root = \".\"");
     assert_snapshot!(place.run(&["apply", "keep.yaml"]).exits(2).stderr, @"
-    error: the tool `lines` cannot work: it reaches `provost.toml` through `root`
+    error: the tool `lines` cannot work: it reaches `provost.toml` through `root` (W803)
 
     hint: `provost doctor` looks at every tool
     ");
+}
+
+/// Every verb that judges or shows the tools names the one that stays closed, with the code of
+/// the docs, whichever kind it is and whether a plan uses it or not.
+#[test]
+fn a_tool_that_reaches_a_secret_is_named_wherever_tools_are_judged() {
+    let files = "[tools.f]\nkind = \"files\"\nroot = \"ROOT\"\n\
+                 [tools.f.ops.read]\nop = \"read\"\neffect = \"read\"\n";
+    let command = "[tools.f]\nkind = \"command\"\nroot = \"ROOT\"\n[tools.f.ops.read]\n\
+                   argv = [\"cat\", \"a\"]\neffect = \"read\"\n\
+                   input = { type = \"object\", additionalProperties = false }\n";
+    let key = "[tools.api]\nkind = \"http\"\nbase_url = \"http://127.0.0.1:9\"\n\
+               auth = { bearer = \"file:secrets/token\" }\n[tools.api.ops.get]\n\
+               request = { method = \"GET\", path = \"/\" }\neffect = \"read\"\n";
+    let verbs: [(&[&str], i32); 10] = [
+        (&["check"], 1),
+        (&["check", "keep.yaml"], 1),
+        (&["check", "keep.yaml", "-q"], 1),
+        (&["check", "keep.yaml", "--json"], 1),
+        (&["check", "keep.yaml", "--format", "sarif"], 1),
+        (&["policy", "check"], 1),
+        (&["doctor"], 2),
+        (&["tools", "list"], 0),
+        (&["tools", "show", "f.read"], 0),
+        (&["tools", "call", "f.read"], 2),
+    ];
+    for (tool, root, fits) in [
+        (files, ".", false),
+        (files, "secrets", false),
+        (command, "secrets", false),
+        // The control.
+        (files, "lines", true),
+    ] {
+        let place = place();
+        place.write("secrets/token", "t0ken-of-the-api");
+        place.write("lines/a", "a");
+        let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+        let tool = tool.replace("ROOT", root);
+        place.write("provost.toml", format!("{config}\n{key}\n{tool}"));
+        for (verb, code) in verbs {
+            let mut verb = verb.to_vec();
+            if verb.contains(&"call") && tool.contains("\"files\"") {
+                verb.push("path=a");
+            }
+            let ran = place.run(&verb);
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert_eq!(!said.contains("W803"), fits, "{verb:?} {root}: {ran}");
+            if !fits {
+                ran.exits(code);
+            }
+        }
+    }
 }
 
 /// A tool whose program is a script of the workspace.

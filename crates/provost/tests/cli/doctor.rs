@@ -20,7 +20,7 @@ fn a_fit_workspace_is_said_to_be_fit() {
       whether tools changed: there is no provost.lock
       whether a journal can be written: there is none yet
       whether the tools do what they declare
-      whether servers of `http` tools answer: nothing is called
+      whether servers of `http` tools answer: `provost doctor --probe` reaches them
     ");
     assert!(!place.path(".provost").exists());
 }
@@ -52,7 +52,7 @@ fn what_is_not_fit_is_named() {
     not checked:
       whether a journal can be written: there is none yet
       whether the tools do what they declare
-      whether servers of `http` tools answer: nothing is called
+      whether servers of `http` tools answer: `provost doctor --probe` reaches them
     ");
 }
 
@@ -174,4 +174,124 @@ fn a_server_of_mcp_is_started_and_asked() {
             "{ran}"
         );
     }
+}
+
+/// What would stop a run or a call later is found before: programs and scripts that are not there,
+/// SQL that does not fit, goals that nobody plans, approvals that nobody can complete.
+#[test]
+fn what_no_run_could_do_is_found_before_one() {
+    let command = |argv: &str| {
+        format!(
+            "[tools.sh]\nkind = \"command\"\nroot = \"notes\"\n[tools.sh.ops.x]\nargv = {argv}\n\
+             effect = \"read\"\ninput = {{ type = \"object\", additionalProperties = false }}\n"
+        )
+    };
+    let sql = |query: &str| {
+        format!(
+            "[tools.log]\nkind = \"sql\"\ndatabase = \"data/shop.db\"\n[tools.log.ops.x]\n\
+             query = \"{query}\"\neffect = \"read\"\n"
+        )
+    };
+    let planner = |command: &str| format!("[planner]\nkind = \"process\"\ncommand = {command}\n");
+    let schedule =
+        |goal: &str| format!("[schedule.nightly]\ngoal = \"{goal}\"\ncron = \"0 2 * * *\"\n");
+    let quorum = |n: u32| {
+        format!(
+            "@id(\"several\")\n@quorum(\"{n}\")\nforbid (principal, action == \
+             Action::\"notes.write\", resource) when {{ !resource.attended }};\n"
+        )
+    };
+    for (what, more, policy, said) in [
+        (
+            "tools",
+            command("[\"shh\", \"-c\", \"ls\"]"),
+            None,
+            "there is no program `shh`",
+        ),
+        (
+            "tools",
+            command("[\"sh\", \"no.sh\"]"),
+            None,
+            "there is no file `no.sh`",
+        ),
+        ("tools", command("[\"sh\", \"-c\", \"ls\"]"), None, ""),
+        (
+            "tools",
+            sql("select nte from orders"),
+            None,
+            "`x` does not fit the database",
+        ),
+        ("tools", sql("select customer from orders"), None, ""),
+        (
+            "planner",
+            planner("[\"sh\", \"planer.sh\"]"),
+            None,
+            "there is no file `planer.sh`",
+        ),
+        (
+            "planner",
+            planner("[\"no-such-planner\"]"),
+            None,
+            "no program `no-such-planner`",
+        ),
+        ("planner", planner("[\"sh\", \"-c\", \"cat\"]"), None, ""),
+        (
+            "schedules",
+            schedule("Nobody plans this"),
+            None,
+            "`nightly`: no playbook matches",
+        ),
+        ("schedules", schedule("Count the orders of ada"), None, ""),
+        (
+            "approvals",
+            String::new(),
+            Some(quorum(2)),
+            "only `ada` may give it",
+        ),
+        ("approvals", String::new(), Some(quorum(1)), ""),
+    ] {
+        let place = Workplace::new();
+        let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+        place.write("provost.toml", format!("{config}\n{more}"));
+        if let Some(policy) = policy {
+            place.write("policies/several.cedar", policy);
+            let listed = serde_json::json!({ "ada": { "groups": [] } });
+            place.people(listed.as_object().unwrap());
+            place.write("policies/solo.cedar", provost_plan::policy::SOLO_POLICY);
+        }
+        let ran = place.run(&["doctor", "--json"]);
+        let value: serde_json::Value = serde_json::from_str(&ran.raw_stdout).unwrap();
+        let checks = value["checks"].as_array().unwrap().iter();
+        let unfit: Vec<_> = checks.filter(|check| check["fit"] == false).collect();
+        if said.is_empty() {
+            assert!(unfit.is_empty(), "{what} {more}: {ran}");
+            ran.exits(0);
+            continue;
+        }
+        assert_eq!(unfit.len(), 1, "{what} {more}: {ran}");
+        assert_eq!(unfit[0]["what"], what, "{ran}");
+        assert!(unfit[0]["text"].as_str().unwrap().contains(said), "{ran}");
+        assert!(unfit[0]["hint"].is_string(), "{ran}");
+        ran.exits(2);
+    }
+}
+
+/// Tools are said to be as pinned only where their server was asked.
+#[test]
+fn a_server_that_drifted_is_found_by_the_probe() {
+    let place = with_operations();
+    place.run(&["tools", "lock"]).exits(0);
+    let ran = place.run(&["doctor", "--probe"]).exits(0);
+    assert!(ran.stdout.contains("the tools are as pinned"), "{ran}");
+    std::fs::write(place.path("state"), "changed\n").unwrap();
+    let ran = place.run(&["doctor"]).exits(0);
+    assert!(!ran.stdout.contains("the tools are as pinned"), "{ran}");
+    let line = "whether `s` still offers what is pinned: `provost doctor --probe` asks it";
+    assert!(ran.stdout.contains(line), "{ran}");
+    let ran = place.run(&["doctor", "--probe"]).exits(2);
+    let line = "not ok  lock       `echo` of the server `s` changed in description";
+    assert!(ran.stdout.contains(line), "{ran}");
+    assert!(ran.stdout.contains("`provost tools diff` shows"), "{ran}");
+    place.run(&["tools", "lock"]).exits(0);
+    place.run(&["doctor", "--probe"]).exits(0);
 }

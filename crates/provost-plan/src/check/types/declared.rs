@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::Types;
-use crate::catalog::Operation;
+use crate::catalog::{OPERATION_KEYS, Operation};
 use crate::check::Pass;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -77,10 +77,21 @@ impl Types {
                 continue;
             }
             let named = named_instead(finding, name, &known);
-            self.report(if named.hint.is_some() || known.is_empty() {
+            let takes = match known.as_slice() {
+                [] => "it takes none".to_owned(),
+                known => format!("it takes {}", known.join(", ")),
+            };
+            self.report(if named.hint.is_some() {
+                named
+            } else if OPERATION_KEYS.contains(&&**name) {
+                let key = &**name;
+                named.hint(format!(
+                    "{takes}; `{key}` is a key of the operation in provost.toml"
+                ))
+            } else if known.is_empty() {
                 named
             } else {
-                named.hint(format!("it takes {}", known.join(", ")))
+                named.hint(takes)
             });
         }
     }

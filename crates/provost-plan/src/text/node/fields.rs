@@ -278,13 +278,21 @@ impl<'n, 'd> Fields<'n, 'd> {
 
     /// Reports the fields that nobody took.
     pub fn finish(self) {
+        self.finish_with(|_| None);
+    }
+
+    /// Reports the fields that nobody took; `elsewhere` says of a name where it belongs.
+    pub fn finish_with(self, elsewhere: impl Fn(&str) -> Option<String>) {
         for (key, _) in self.entries {
             if self.taken.contains(&key.value.as_str()) {
                 continue;
             }
             let message = format!("{} has no field `{}`", self.owner, key.value);
-            let mut diagnostic = Diagnostic::new(Code::UnknownField, key.span, message)
-                .did_you_mean(&key.value, self.known());
+            let mut diagnostic = Diagnostic::new(Code::UnknownField, key.span, message);
+            diagnostic = match elsewhere(&key.value) {
+                Some(hint) => diagnostic.hint(hint),
+                None => diagnostic.did_you_mean(&key.value, self.known()),
+            };
             if diagnostic.hint.is_none() {
                 let names = self
                     .known()

@@ -9,19 +9,11 @@ use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use provost_plan::digest::{Digest, Domain};
-use provost_wire::process::locate;
+use provost_wire::process::{RUNS_NO_FILE, is_interpreter, locate};
 use serde_json::{Map, Value};
 
 use crate::limits::PIN_BYTES_MAX;
 
-/// Programs whose first file is what they run, without the version in their names.
-const INTERPRETERS: [&str; 24] = [
-    "ash", "awk", "bash", "bun", "dash", "deno", "env", "fish", "gawk", "java", "ksh", "lua",
-    "mawk", "node", "nodejs", "perl", "php", "pwsh", "pypy", "python", "Rscript", "ruby", "sh",
-    "zsh",
-];
-/// Options behind which no file is run: what is run stands in the line, or is looked up elsewhere.
-const RUNS_NO_FILE: [&str; 4] = ["-c", "-e", "-m", "--eval"];
 /// Longest first line of a script that is read.
 const SHEBANG_BYTES_MAX: u64 = 512;
 
@@ -136,13 +128,6 @@ fn digest(file: &Path) -> io::Result<Digest> {
         return Err(io::Error::other(message));
     }
     Ok(Digest::of_bytes(Domain::Evidence, &bytes))
-}
-
-/// Whether a program runs what a file says: `python3.12` as well as `python`.
-fn is_interpreter(program: &str) -> bool {
-    let name = program.rsplit('/').next().unwrap_or(program);
-    let bare = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
-    INTERPRETERS.contains(&name) || INTERPRETERS.contains(&bare)
 }
 
 /// The file that an interpreter runs: the first that its arguments name.

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::path::RelativePath;
 use super::root::OpenRoot;
-use super::write::{existing, exists};
+use super::write::existing;
 use crate::fault::{Fault, Request};
 
 pub(super) fn delete(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
@@ -41,7 +41,7 @@ pub(super) fn rename(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fa
     match renameat_with(&folder, name, &new_folder, new_name, flags) {
         Ok(()) => {}
         Err(Errno::NOENT) => return Err(absent(&shown)),
-        Err(Errno::EXIST) => return Err(exists(&target)),
+        Err(Errno::EXIST) => return Err(taken(&target)),
         Err(errno) => return Err(root.broken(&shown, &errno.to_string())),
     }
     kept(&new_folder, &target, "moved")?;
@@ -59,6 +59,12 @@ fn found(root: &OpenRoot<'_>, path: &RelativePath) -> Result<(OwnedFd, Stat), Fa
         Some(stat) => Ok((folder, stat)),
         None => Err(absent(&shown)),
     }
+}
+
+/// Why without a way out in provost.toml: there is none for a move.
+fn taken(shown: &str) -> Fault {
+    let message = format!("`{shown}` exists already, and `move` replaces nothing");
+    Fault::no_effect(Class::Conflict, message)
 }
 
 fn absent(shown: &str) -> Fault {

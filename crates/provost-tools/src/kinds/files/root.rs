@@ -84,9 +84,15 @@ impl<'a> OpenRoot<'a> {
             .folder
             .try_clone()
             .map_err(|error| self.broken(&path.shown(), &error.to_string()))?;
-        for name in folders {
-            current = openat(&current, name.as_str(), FOLDER, Mode::empty())
-                .map_err(|errno| self.refusal(&current, name, &path.shown(), errno))?;
+        for (at, name) in folders.iter().enumerate() {
+            current = openat(&current, name.as_str(), FOLDER, Mode::empty()).map_err(|errno| {
+                if errno == Errno::NOENT {
+                    // Why the folder and not the path: that may be where a file is to go.
+                    let missing = folders.iter().take(at + 1).cloned().collect::<Vec<_>>();
+                    return self.no_folder(&missing.join("/"), &path.shown());
+                }
+                self.refusal(&current, name, &path.shown(), errno)
+            })?;
         }
         Ok(current)
     }
@@ -204,6 +210,16 @@ impl<'a> OpenRoot<'a> {
             self.place.shown
         );
         Fault::no_effect(Class::Unavailable, message)
+    }
+
+    /// A folder on the way to `path` that is not there.
+    fn no_folder(&self, folder: &str, path: &str) -> Fault {
+        let message = format!(
+            "there is no folder `{folder}` in `{}`, which `{path}` needs; an operation with \
+             `op = \"folder\"` makes one",
+            self.place.shown
+        );
+        Fault::no_effect(Class::NotFound, message)
     }
 
     /// Says why a name could not be opened.

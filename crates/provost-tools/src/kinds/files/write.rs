@@ -158,10 +158,10 @@ pub(super) fn make_folder(root: &OpenRoot<'_>, request: &Request) -> Result<Valu
     Ok(json!({"path": shown, "created": created}))
 }
 
-pub(super) fn exists(shown: &str) -> Fault {
+fn exists(shown: &str) -> Fault {
     let message = format!(
-        "`{shown}` exists already, and this tool does not overwrite: `overwrite = true` of the \
-         operation would allow it"
+        "`{shown}` exists already, and this operation does not overwrite: `overwrite = true` in \
+         its table in provost.toml would allow it"
     );
     Fault::no_effect(Class::Conflict, message)
 }

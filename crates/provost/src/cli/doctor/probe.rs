@@ -3,29 +3,49 @@
 //! Calls no operation: servers are asked what they can do, databases whether they have their table
 //! for keys, and hosts are connected to.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use provost_engine::engine::open_tools;
-use provost_engine::tools::{Probe, ToolConfig};
+use provost_engine::tools::{Listing, Probe, ToolConfig};
 use provost_engine::workspace::Workspace;
 
 use super::SetupFinding;
 use crate::drive::runtime;
 use crate::failure::Failure;
+use crate::screen::words::count;
 
 /// How long one tool may take.
 const TIME: Duration = Duration::from_secs(20);
 
-/// A finding for each tool, and the tools of which nothing can be said.
-pub fn look(workspace: &Workspace) -> Result<(Vec<SetupFinding>, Vec<String>), Failure> {
+/// What came of reaching the tools.
+#[derive(Default)]
+pub(super) struct Probed {
+    /// A finding for each tool.
+    pub found: Vec<SetupFinding>,
+    /// The tools of which nothing can be said, in words.
+    pub untried: Vec<String>,
+    /// What the MCP servers list that answered, by name.
+    pub listings: BTreeMap<String, Listing>,
+}
+
+/// Reaches each tool.
+pub(super) fn look(workspace: &Workspace) -> Result<Probed, Failure> {
     let toolbox = open_tools(workspace)?;
     let runtime = runtime(1)?;
-    let (mut found, mut untried) = (Vec::new(), Vec::new());
+    let mut probed = Probed::default();
+    let (found, untried) = (&mut probed.found, &mut probed.untried);
     for tool in workspace.tools() {
         let name = tool.name();
         match runtime.block_on(toolbox.probe(name, TIME)) {
             Ok(Probe::Reached(said)) => {
                 found.push(SetupFinding::fit("reached", format!("`{name}`: {said}")));
+            }
+            Ok(Probe::Listed(listing)) => {
+                let tools = count(listing.tools.len(), "tool");
+                let said = format!("`{name}`: answers, with {tools}");
+                found.push(SetupFinding::fit("reached", said));
+                probed.listings.insert(name.to_owned(), listing);
             }
             Ok(Probe::Unprepared) if tool.preparation().is_some() => {
                 let hint = format!("`provost tools prepare {name}` makes it");
@@ -48,7 +68,7 @@ pub fn look(workspace: &Workspace) -> Result<(Vec<SetupFinding>, Vec<String>), F
             }
         }
     }
-    Ok((found, untried))
+    Ok(probed)
 }
 
 /// What to do about a tool that is not reached.

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use super::servers::listings;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::screen::page::{Page, cut};
+use crate::screen::page::Page;
+use crate::screen::text_diff;
 use crate::workspace_path::WorkspacePath;
 
 /// Does it.
@@ -22,12 +23,12 @@ pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {
     };
     let tools = lock.drift(&workspace.lock());
     let now = listings(place)?;
-    let servers: Servers<'_> = now
+    let servers: Servers = now
         .iter()
         .map(|(name, now)| {
             let nothing = Listing::default();
             let pinned = lock.servers().get(name).unwrap_or(&nothing);
-            (name.as_str(), server_drift(pinned, now))
+            (name.clone(), server_drift(pinned, now))
         })
         .collect();
     let stops = |drift: &ServerDrift| !matches!(drift, ServerDrift::Unused { .. });
@@ -36,9 +37,13 @@ pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {
         .any(|drift| !matches!(drift, Drift::Gone { .. }))
         || servers.values().any(|drift| drift.values().any(stops));
     if json {
-        output::json(&to_json(&tools, &servers));
+        let mut value = to_json(&tools, &servers);
+        if let Value::Object(map) = &mut value {
+            map.insert("schema".to_owned(), json!("provost/tools-diff/v1"));
+        }
+        output::json(&value);
     } else {
-        output::data(&shown(&tools, &servers).finish());
+        output::data(&shown(&tools, &servers, ["not pinned", "changed in provost.toml"]).finish());
         if !stopped {
             output::note(&format!("no tool that is used differs from {LOCK_FILE}\n"));
         }
@@ -46,16 +51,18 @@ pub fn run(place: &WorkspacePath, json: bool) -> Result<Exit, Failure> {
     Ok(if stopped { Exit::Failed } else { Exit::Done })
 }
 
-type Servers<'a> = BTreeMap<&'a str, BTreeMap<String, ServerDrift>>;
+/// How servers differ from what is pinned of them, by name.
+pub(super) type Servers = BTreeMap<String, BTreeMap<String, ServerDrift>>;
 
-fn shown(tools: &[Drift], servers: &Servers<'_>) -> Page {
+/// All that differs; the words say of an operation that it is not pinned, and that it changed.
+pub(super) fn shown(tools: &[Drift], servers: &Servers, [new, other]: [&str; 2]) -> Page {
     let mut page = Page::new();
     for drift in tools {
         page.strong(drift.tool()).line(&match drift {
-            Drift::New { .. } => ": not pinned".to_owned(),
+            Drift::New { .. } => format!(": {new}"),
             Drift::Gone { .. } => ": pinned, and not in provost.toml".to_owned(),
             Drift::Changed { fields, .. } => {
-                format!(": changed in provost.toml: {}", fields.join(", "))
+                format!(": {other}: {}", fields.join(", "))
             }
         });
     }
@@ -90,22 +97,20 @@ fn changed(page: &mut Page, pinned: &Definition, now: &Definition) {
     ));
     page.field("pinned", &pinned.digest().to_string());
     page.field("listed", &now.digest().to_string());
-    let width = output::width().saturating_sub(6);
+    let width = output::width();
     for field in fields {
         page.faint(&format!("  {field}")).end();
         for change in pinned.changes(now, field) {
             if !change.path.is_empty() {
                 page.text("    at ").strong(&change.path).end();
             }
-            for (sign, value) in [("-", &change.before), ("+", &change.after)] {
-                let text = value.as_ref().map(|value| match value {
-                    Value::String(text) => text.clone(),
-                    other => canonical(other),
-                });
-                if let Some(text) = text {
-                    page.line(&format!("    {sign} {}", cut(&text, width)));
-                }
-            }
+            let text = |value: &Value| match value {
+                Value::String(text) => text.clone(),
+                other => canonical(other),
+            };
+            let (before, after) = (change.before.as_ref(), change.after.as_ref());
+            let (before, after) = (before.map(text), after.map(text));
+            text_diff::put(page, before.as_deref(), after.as_deref(), width);
         }
     }
 }
@@ -125,7 +130,8 @@ fn changes(pinned: &Definition, now: &Definition) -> Value {
     each.collect()
 }
 
-fn to_json(tools: &[Drift], servers: &Servers<'_>) -> Value {
+/// The same as data.
+pub(super) fn to_json(tools: &[Drift], servers: &Servers) -> Value {
     let tools: Vec<Value> = tools
         .iter()
         .map(|drift| match drift {
@@ -136,7 +142,7 @@ fn to_json(tools: &[Drift], servers: &Servers<'_>) -> Value {
             }
         })
         .collect();
-    let of = |(server, drift): (&&str, &BTreeMap<String, ServerDrift>)| {
+    let of = |(server, drift): (&String, &BTreeMap<String, ServerDrift>)| {
         let one = |(tool, drift): (&String, &ServerDrift)| match drift {
             ServerDrift::Changed { pinned, now } => json!({
                 "server": server, "tool": tool, "drift": "changed", "used": true,
@@ -158,5 +164,5 @@ fn to_json(tools: &[Drift], servers: &Servers<'_>) -> Value {
         drift.iter().map(one).collect::<Vec<_>>()
     };
     let servers: Vec<Value> = servers.iter().flat_map(of).collect();
-    json!({ "schema": "provost/tools-diff/v1", "tools": tools, "servers": servers })
+    json!({ "tools": tools, "servers": servers })
 }

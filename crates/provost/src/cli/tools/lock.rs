@@ -1,9 +1,14 @@
 //! `tools lock`: what the tools are now, pinned.
 
-use provost_engine::tools::Listings;
-use provost_engine::workspace::{LOCK_FILE, LockUse, Opening, Workspace};
-use serde_json::json;
+use std::collections::BTreeMap;
 
+use provost_engine::tools::{Listing, Listings};
+use provost_engine::workspace::{
+    Drift, LOCK_FILE, Lock, LockUse, Opening, ServerDrift, Workspace, server_drift,
+};
+use serde_json::{Value, json};
+
+use super::diff::{self, Servers};
 use super::servers::listings;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
@@ -12,6 +17,48 @@ use crate::screen::page::Page;
 use crate::screen::words::count;
 use crate::user::user;
 use crate::workspace_path::WorkspacePath;
+
+/// What is pinned now and was pinned otherwise, or not, before.
+struct Accepted {
+    tools: Vec<Drift>,
+    servers: Servers,
+}
+
+impl Accepted {
+    fn of(before: &Lock, now: &Workspace, listings: &BTreeMap<String, Listing>) -> Self {
+        let lock = now.lock();
+        let mut servers = Servers::new();
+        for (name, listing) in listings {
+            // Why not of a server that is new: all its operations are, and are named.
+            let Some(pinned) = before.servers().get(name) else {
+                continue;
+            };
+            let used = lock.servers().get(name).map(|listing| &listing.tools);
+            let mut drift = server_drift(pinned, listing);
+            drift.retain(|tool, drift| {
+                let is_used = used.is_some_and(|used| used.contains_key(tool));
+                !(is_used && matches!(drift, ServerDrift::Unused { .. }))
+            });
+            servers.insert(name.clone(), drift);
+        }
+        Self {
+            tools: before.drift(&lock),
+            servers,
+        }
+    }
+
+    fn put(&self, page: &mut Page) {
+        let shown = diff::shown(&self.tools, &self.servers, ["new", "changed"]);
+        match shown.is_empty() {
+            true => page.line("nothing differs from what was pinned"),
+            false => page.strong("accepted:").end().page(shown),
+        };
+    }
+
+    fn to_json(&self) -> Value {
+        diff::to_json(&self.tools, &self.servers)
+    }
+}
 
 /// Does it.
 pub fn run(place: &WorkspacePath, is_json: bool) -> Result<Exit, Failure> {
@@ -23,6 +70,9 @@ pub fn run(place: &WorkspacePath, is_json: bool) -> Result<Exit, Failure> {
     };
     let listings = Listings::new(servers.clone());
     let workspace = Workspace::open_listed(&place.root()?, &opening, &[], &listings)?;
+    // Why none if it cannot be read: it is written anew, and there is nothing to compare with.
+    let before = workspace.locked().ok().flatten();
+    let accepted = before.map(|before| Accepted::of(&before, &workspace, &servers));
     let path = workspace.write_lock().map_err(|error| {
         Failure::usage(format!(
             "`{LOCK_FILE}` cannot be written: {}",
@@ -36,11 +86,15 @@ pub fn run(place: &WorkspacePath, is_json: bool) -> Result<Exit, Failure> {
             "schema": "provost/tools-locked/v1",
             "file": path.to_string_lossy(),
             "tools": names,
+            "accepted": accepted.as_ref().map(Accepted::to_json),
         }));
         return Ok(Exit::Done);
     }
     let tools = count(workspace.catalog().names().count(), "tool");
     let mut page = Page::new();
+    if let Some(accepted) = &accepted {
+        accepted.put(&mut page);
+    }
     page.line(&format!("pinned {tools} in {}", path.display()));
     for (name, listing) in workspace.lock().servers() {
         let all = listing.tools.len() + listing.unused.len();

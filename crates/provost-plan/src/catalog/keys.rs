@@ -1,0 +1,47 @@
+//! The keys of an operation in `provost.toml`, of every kind of tool.
+//!
+//! Owns their names, for messages that say where a key belongs. Reads none of them: each kind does.
+//! INVARIANT: a name is here exactly if some kind of tool reads it in the table of an operation.
+
+/// The keys that stand in `[tools.NAME.ops.OP]`.
+pub const OPERATION_KEYS: [&str; 39] = [
+    "accepts_secrets",
+    "adhoc",
+    "answers",
+    "argv",
+    "content",
+    "cost",
+    "creates",
+    "criterion",
+    "description",
+    "does",
+    "effect",
+    "errors",
+    "execute",
+    "exit",
+    "idempotency",
+    "input",
+    "instructions",
+    "max_bytes",
+    "max_rows",
+    "max_tokens",
+    "one",
+    "op",
+    "output",
+    "overwrite",
+    "preview",
+    "query",
+    "reconcile",
+    "request",
+    "response",
+    "result",
+    "row",
+    "secret",
+    "single",
+    "stdin",
+    "tags",
+    "timeout",
+    "tool",
+    "trusted",
+    "values",
+];
