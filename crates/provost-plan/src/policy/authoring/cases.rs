@@ -16,12 +16,15 @@ use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
 use crate::node::{Fields, Node, parse_yaml};
 use crate::policy::{
-    ActionFacts, AskTerms, CallFacts, Decision, OperationFacts, Policy, Principal, PrincipalKind,
-    RunAction,
+    ActionFacts, AskTerms, CallFacts, Decision, OperationFacts, People, Policy, Principal,
+    PrincipalKind, RunAction,
 };
 use crate::source::{Source, Span, Spanned};
 
+mod names;
 mod sums;
+
+use names::CaseNames;
 
 /// The version marker of a file of cases.
 pub const CASES_SCHEMA: &str = "provost/policy-test/v1";
@@ -103,11 +106,15 @@ impl CaseResult {
 }
 
 impl Cases {
-    /// Reads cases about the operations of `catalog`.
+    /// Reads cases about the operations of `catalog` and the listed `people`.
     ///
     /// # Errors
     /// Every finding, in the order of the text.
-    pub fn read(source: &Source, catalog: &Catalog) -> Result<Self, Vec<Diagnostic>> {
+    pub fn read(
+        source: &Source,
+        catalog: &Catalog,
+        people: &People,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let node = parse_yaml(&source.text).map_err(|finding| vec![*finding])?;
         let mut diagnostics = Vec::new();
         let mut list = Vec::new();
@@ -119,9 +126,12 @@ impl Cases {
                 let found = Diagnostic::new(Code::WrongSchema, schema.span, message);
                 fields.diagnostics().push(found);
             }
+            let strangers = fields.texts("strangers");
+            let who = CaseNames::new(people, &strangers, fields.diagnostics());
             fields.required("cases");
             let cases = fields.list("cases").unwrap_or_default();
             for case in cases {
+                who.check(case, fields.diagnostics());
                 list.extend(read_case(case, catalog, fields.diagnostics()));
             }
             fields.finish();
@@ -206,7 +216,7 @@ fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery>
     let action = fields.choice("may", &words);
     // Why by the action: a fact that the action does not have would say nothing.
     let own = match action {
-        Some(RunAction::See | RunAction::Reveal) => fields.boolean("own").unwrap_or(false),
+        Some(RunAction::See | RunAction::Reveal) => own(fields),
         Some(RunAction::Begin | RunAction::Govern) => true,
         _ => false,
     };
@@ -234,6 +244,18 @@ fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery>
         addressee: addressee.map(|of| of.value),
         stopped_by: stopped_by.map(|by| by.value),
     })
+}
+
+/// Whether who looks at the run asked for it.
+fn own(fields: &mut Fields<'_, '_>) -> bool {
+    let own = fields.boolean("own").unwrap_or(false);
+    if let (true, Some(requester)) = (own, fields.text("requester")) {
+        let message = "`own: true` says who asked for the run, and `requester` says so again";
+        let found = Diagnostic::new(Code::WrongShape, requester.span, message)
+            .hint("leave out one of them");
+        fields.diagnostics().push(found);
+    }
+    own
 }
 
 /// The operation that a case names; a finding if the catalog has none of this name.
@@ -466,9 +488,14 @@ impl Case {
                 let requester = policy.people().principal(requester);
                 let called = catalog.get(operation)?;
                 let operation = operation.clone();
-                match policy.may_approve(&principal, &requester, Some(called), &ask) {
-                    Ok(()) => (operation, Decision::Permit, Vec::new()),
-                    Err(denied) => (operation, Decision::Forbid, vec![denied.to_string()]),
+                let called = OperationFacts::of(called);
+                let rights = policy.rights();
+                match rights.judge_approval(&principal, &requester, Some(&called), &ask) {
+                    Ok(policies) => (operation, Decision::Permit, policies),
+                    Err(denied) if denied.policies().is_empty() => {
+                        (operation, Decision::Forbid, vec![denied.to_string()])
+                    }
+                    Err(denied) => (operation, Decision::Forbid, denied.policies().to_vec()),
                 }
             }
             CaseQuery::May { .. } => self.judge_statement(policy, catalog)?,
