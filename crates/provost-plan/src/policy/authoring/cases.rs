@@ -24,7 +24,7 @@ use crate::source::{Source, Span, Spanned};
 mod names;
 mod sums;
 
-use names::CaseNames;
+use names::{CaseNames, own};
 
 /// The version marker of a file of cases.
 pub const CASES_SCHEMA: &str = "provost/policy-test/v1";
@@ -246,18 +246,6 @@ fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery>
     })
 }
 
-/// Whether who looks at the run asked for it.
-fn own(fields: &mut Fields<'_, '_>) -> bool {
-    let own = fields.boolean("own").unwrap_or(false);
-    if let (true, Some(requester)) = (own, fields.text("requester")) {
-        let message = "`own: true` says who asked for the run, and `requester` says so again";
-        let found = Diagnostic::new(Code::WrongShape, requester.span, message)
-            .hint("leave out one of them");
-        fields.diagnostics().push(found);
-    }
-    own
-}
-
 /// The operation that a case names; a finding if the catalog has none of this name.
 fn known<'c>(
     name: &Spanned<String>,
@@ -476,28 +464,7 @@ impl Case {
                 let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();
                 (operation.clone(), verdict.decision, reasons)
             }
-            CaseQuery::Approve {
-                operation,
-                requester,
-            } => {
-                let ask = AskTerms {
-                    quorum: self.quorum.unwrap_or(1),
-                    approvers: self.approvers.clone().unwrap_or_default(),
-                    ..AskTerms::default()
-                };
-                let requester = policy.people().principal(requester);
-                let called = catalog.get(operation)?;
-                let operation = operation.clone();
-                let called = OperationFacts::of(called);
-                let rights = policy.rights();
-                match rights.judge_approval(&principal, &requester, Some(&called), &ask) {
-                    Ok(policies) => (operation, Decision::Permit, policies),
-                    Err(denied) if denied.policies().is_empty() => {
-                        (operation, Decision::Forbid, vec![denied.to_string()])
-                    }
-                    Err(denied) => (operation, Decision::Forbid, denied.policies().to_vec()),
-                }
-            }
+            CaseQuery::Approve { .. } => self.judge_approval(policy, catalog)?,
             CaseQuery::May { .. } => self.judge_statement(policy, catalog)?,
         };
         self.compare(given, &because, &mut differs);
@@ -510,6 +477,38 @@ impl Case {
             because,
             differs,
         })
+    }
+
+    /// The call that is approved, what policy says of that, and why.
+    fn judge_approval(
+        &self,
+        policy: &Policy,
+        catalog: &Catalog,
+    ) -> Option<(String, Decision, Vec<String>)> {
+        let CaseQuery::Approve {
+            operation,
+            requester,
+        } = &self.ask
+        else {
+            return None;
+        };
+        let ask = AskTerms {
+            quorum: self.quorum.unwrap_or(1),
+            approvers: self.approvers.clone().unwrap_or_default(),
+            ..AskTerms::default()
+        };
+        let (by, rights) = (self.principal(policy), policy.rights());
+        let requester = policy.people().principal(requester);
+        let called = OperationFacts::of(catalog.get(operation)?);
+        let judged = rights.judge_approval(&by, &requester, Some(&called), &ask);
+        let (given, because) = match judged {
+            Ok(policies) => (Decision::Permit, policies),
+            Err(denied) if denied.policies().is_empty() => {
+                (Decision::Forbid, vec![denied.to_string()])
+            }
+            Err(denied) => (Decision::Forbid, denied.policies().to_vec()),
+        };
+        Some((operation.clone(), given, because))
     }
 
     /// What is done to a run, what policy says of it, and why.

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::node::{Kind, Node};
+use crate::node::{Fields, Kind, Node};
 use crate::policy::People;
 use crate::source::Spanned;
 
@@ -78,4 +78,16 @@ impl<'p> CaseNames<'p> {
             }
         }
     }
+}
+
+/// Whether who looks at the run asked for it.
+pub(super) fn own(fields: &mut Fields<'_, '_>) -> bool {
+    let own = fields.boolean("own").unwrap_or(false);
+    if let (true, Some(requester)) = (own, fields.text("requester")) {
+        let message = "`own: true` says who asked for the run, and `requester` says so again";
+        let found = Diagnostic::new(Code::WrongShape, requester.span, message)
+            .hint("leave out one of them");
+        fields.diagnostics().push(found);
+    }
+    own
 }
