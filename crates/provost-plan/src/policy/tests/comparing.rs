@@ -171,7 +171,10 @@ fn a_stranger_is_named_as_one() {
              - {{ name: a, by: {by}, approve: bank.pay, requester: ada, expect: forbid }}\n"
         );
         let found = Cases::read(&Source::new("cases.yaml", text), &catalog(), &people());
-        found.map(|_| ()).map_err(|found| found[0].message.clone())
+        found.map(|_| ()).map_err(|found| {
+            let said = found.into_iter().map(|one| one.message);
+            said.collect::<Vec<_>>().join("; ")
+        })
     };
     assert_eq!(read("strangers: [eve]\n", "eve"), Ok(()));
     let listed = read("strangers: [bo]\n", "bo").unwrap_err();
