@@ -11,6 +11,8 @@ import sys
 
 SCHEMA = "provost/planner/v1"
 NEEDED = ["metrics.service", "metrics.rise", "metrics.deployment_before", "logs.search"]
+# Steps that the plan can do without.
+SPARE = {"deployment"}
 
 
 def steps_for(service):
@@ -78,7 +80,7 @@ def claims_of(step, nothing):
     ]
 
 
-def plan(service, goal, waits):
+def plan(service, goal, waits, left_out):
     """The whole plan; with `waits`, the revision after nothing was found that failed."""
     steps = steps_for(service)
     answer = [
@@ -112,6 +114,10 @@ def plan(service, goal, waits):
         steps.append(search("waits", "Find warnings it did not log before", "level", "==", "warn"))
         answer += claims_of("waits", "A warning that is new since then: none found.")
         proven.append("waits")
+    steps = [step for step in steps if step["id"] not in left_out]
+    reads = ["steps.%s." % step for step in left_out]
+    answer = [claim for claim in answer if not any(read in claim["when"] for read in reads)]
+    proven = [step for step in proven if step not in left_out]
     check = " && ".join('steps.%s.status in ["succeeded", "skipped"]' % step for step in proven)
     return {
         "steps": steps,
@@ -120,6 +126,19 @@ def plan(service, goal, waits):
         ],
         "answer": answer,
     }
+
+
+def repaired(request):
+    """The steps to leave out so that the refused plan is admissible, or why there are none."""
+    errors = [one for one in request.get("diagnostics", []) if one["severity"] == "error"]
+    if not errors:
+        return set(), None
+    # `plan` is an object, and `proposal` a text: it is what was sent, readable or not.
+    there = {step["id"] for step in json.loads(request["proposal"])["steps"]}
+    for error in errors:
+        if error.get("step") not in SPARE & there:
+            return set(), "no other plan than the refused one: " + error["message"]
+    return {error["step"] for error in errors}, None
 
 
 def reply(request):
@@ -140,14 +159,15 @@ def reply(request):
         service = answers[-1]["value"]
     else:
         return {"questions": [{"id": "service", "text": "The latency of which service?"}]}
-    if request.get("diagnostics"):
-        first = request["diagnostics"][0]
-        return {"decline": "no other plan than the refused one: " + first["message"]}
+    left_out, reason = repaired(request)
+    if reason:
+        return {"decline": reason}
     if request["kind"] == "propose":
-        return {"plan": plan(service, goal, False), "consult": ["errors"]}
+        return {"plan": plan(service, goal, False, left_out), "consult": ["errors"]}
+    left_out |= SPARE - {step["id"] for step in in_force["steps"]}
     seen = request.get("observations", {}).get("errors", {}).get("output", {})
     if seen.get("groups") == [] and "waits" not in request.get("observations", {}):
-        return {"plan": plan(service, goal, True), "because": "nothing that is new failed"}
+        return {"plan": plan(service, goal, True, left_out), "because": "nothing that is new failed"}
     return {"decline": "what was seen changes nothing"}
 
 

@@ -11,6 +11,7 @@ mod double;
 mod expect;
 mod gates;
 mod kept;
+mod own_playbooks;
 mod people;
 mod read;
 mod repeat;

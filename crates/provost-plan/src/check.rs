@@ -27,6 +27,7 @@ use crate::work::WorkBudget;
 pub mod budget;
 mod closed;
 mod effects;
+pub mod entry;
 pub mod flow;
 mod graph;
 mod guards;

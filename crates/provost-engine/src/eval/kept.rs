@@ -142,6 +142,8 @@ impl KeptPlanner {
             id: case.id.clone(),
             goal: case.goal.clone(),
             red: case.red,
+            // Why none: what was judged are the journals, and not what stands there now.
+            note: None,
             repeats: regraded,
         }
     }

@@ -83,6 +83,9 @@ pub struct CaseReport {
     /// Whether it is known to fail.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub red: bool,
+    /// That its own playbooks are other ones than those of the workspace around the set.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// Its repeats.
     pub repeats: Vec<RepeatReport>,
 }

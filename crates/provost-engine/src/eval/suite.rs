@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use provost_run::grade::{BOOTSTRAP_DRAWS, CaseDifference, ComparisonRules, FLIP_DRAWS, compare};
 
 use super::kept::{KeptReport, REPORT_FILE};
+use super::own_playbooks;
 use super::repeat::Repeat;
 use super::report::{CaseReport, PlannerReport, REPORT_SCHEMA, RepeatReport, Report};
 use super::set::{Case, EvalSet, PlannerEntry, matches};
@@ -211,6 +212,7 @@ impl Suite<'_> {
             id: case.id.clone(),
             goal: case.goal.clone(),
             red: case.red,
+            note: own_playbooks::note(case, &self.set.dir),
             repeats,
         })
     }

@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use provost_plan::catalog::{Catalog, Operation};
+use provost_plan::check::entry;
 use provost_plan::diagnostic::Diagnostic;
 use provost_plan::node::Node;
 use provost_plan::source::{Source, Span, Spanned};
@@ -137,6 +138,15 @@ fn wrong_reads_of(operation: &Operation, span: Span, catalog: &Catalog) -> Vec<D
     let preview = operation.preview.as_ref();
     if let Some(Err(error)) = preview.map(|preview| preview.hold(operation, catalog)) {
         wrong(error.to_string());
+    }
+    // Why only then: what is no read of the catalog has no schema to hold an expression against.
+    if found.is_empty() {
+        let faults = entry::faults(operation, catalog).into_iter();
+        found.extend(faults.map(|fault| Diagnostic {
+            message: format!("`{}`: {}", operation.name, fault.message),
+            span,
+            ..fault
+        }));
     }
     found
 }

@@ -17,6 +17,7 @@ use provost_planner::Route;
 use provost_run::event::PlannerChoice;
 use serde_json::json;
 
+mod entry;
 mod goals;
 mod laborious;
 mod own;

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Operation;
-use crate::expr::{Root, Scope, Template};
+use crate::diagnostic::nearest;
+use crate::expr::{Reference, Root, Scope, Segment, Template};
 use crate::schema::{Kinds, PathType};
 use crate::source::Span;
 
@@ -58,9 +59,11 @@ impl Creates {
                 continue;
             };
             match found {
-                PathType::Absent { reason, .. } => {
-                    return wrong(format!("`{reference}` is never there: {reason}"));
-                }
+                PathType::Absent {
+                    reason,
+                    depth,
+                    known,
+                } => return wrong(never_there(reference, &reason, depth, &known)),
                 PathType::Known { ty, .. } if !ty.kinds().meets(Kinds::TEXT | Kinds::INTEGER) => {
                     let words = ty.kinds().words();
                     return wrong(format!(
@@ -89,4 +92,20 @@ impl Creates {
     fn template(&self) -> Result<Template, String> {
         Template::parse(&self.id, Span::default(), &self.id).map_err(|found| found.message)
     }
+}
+
+/// That a schema has nothing where an entry reads, with the name that may be meant.
+pub(super) fn never_there(
+    reference: &Reference,
+    reason: &str,
+    depth: usize,
+    known: &[String],
+) -> String {
+    let near = match reference.path.get(depth) {
+        Some(Segment::Field(name)) => nearest(name, known.iter().map(String::as_str)),
+        _ => None,
+    };
+    let near = near.map(|near| format!(" (did you mean `{near}`?)"));
+    let near = near.unwrap_or_default();
+    format!("`{reference}` is never there: {reason}{near}")
 }

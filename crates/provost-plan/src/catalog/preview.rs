@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::creates::never_there;
 use super::reconcile::{filled, for_texts};
 use super::{Catalog, Effect, Operation, ReconcileError};
 use crate::expr::{Reference, Root, Scope, Segment, Template};
@@ -125,8 +126,13 @@ fn is_constant(value: &Value, of: &Schema) -> Result<bool, String> {
             if reference.root != Root::Args {
                 return Err(format!("`{reference}` is not in scope"));
             }
-            if let PathType::Absent { reason, .. } = of.at(&reference.path) {
-                return Err(format!("`{reference}` is never there: {reason}"));
+            if let PathType::Absent {
+                reason,
+                depth,
+                known,
+            } = of.at(&reference.path)
+            {
+                return Err(never_there(reference, &reason, depth, &known));
             }
         }
         constant &= template.is_constant();

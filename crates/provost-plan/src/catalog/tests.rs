@@ -219,7 +219,7 @@ fn only_a_plain_read_of_what_the_call_says_is_shown() {
     crm.key {}: `preview` reads `crm.key`, whose output is secret
     crm.model {}: `preview` reads `crm.model`, which has a `cost`: what is asked about would pay for it
     crm.find { "id": "${ args.cents }" }: `args` of `preview`: `id` never fits: it is a whole number, and a text is needed
-    crm.find { "id": "${ args.no }" }: `args` of `preview`: `args.no` is never there: the schema allows only `cents`, `to`
+    crm.find { "id": "${ args.no }" }: `args` of `preview`: `args.no` is never there: the schema allows only `cents`, `to` (did you mean `to`?)
     crm.find { "id": "${ key }" }: `args` of `preview`: `key` is not in scope
     crm.find { "id": "${ args.to", "full": true }: `args` of `preview`: the expression is not closed: no `}` stands behind it
     crm.find { "full": "${ args.to }" }: `args` of `preview`: `id` is missing

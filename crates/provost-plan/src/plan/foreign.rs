@@ -24,6 +24,7 @@ mod fields;
 mod flow;
 mod graph;
 mod lines;
+mod lost;
 mod messages;
 mod names;
 mod words;
@@ -80,6 +81,8 @@ struct ForeignPlan {
     rest: Vec<(String, Value)>,
     /// What is open without a place in the plan.
     open: Vec<String>,
+    /// What a document that is data says, to see that nothing of it is lost.
+    texts: Vec<lost::ForeignText>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -115,10 +118,11 @@ struct ForeignCondition {
     negated: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct ForeignAnswer {
     text: String,
     conditions: Vec<ForeignCondition>,
+    description: Option<String>,
 }
 
 /// Reads a document as a plan in another form; none if no steps are found in it.
@@ -229,6 +233,7 @@ fn draft(text: &str, catalog: &Catalog) -> Option<ForeignPlan> {
         all.parts.extend(next.parts);
         all.rest.extend(next.rest);
         all.open.extend(next.open);
+        all.texts.extend(next.texts);
         all
     });
     let lines = || blocks.iter().find_map(|block| lines::read(block, catalog));

@@ -6,13 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::{Goal, Limits, Plan};
 use crate::catalog::{Operation, Role};
 use crate::codes::Code;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Severity};
 use crate::label::Label;
 use crate::money::Money;
 use crate::node::parse_yaml;
@@ -76,9 +76,13 @@ pub struct PlanRequest {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub observations: BTreeMap<String, ObservationView>,
     /// Findings in this planner's previous proposal.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "with_severity"
+    )]
     pub diagnostics: Vec<FindingView>,
-    /// The proposal these findings are in, as far as it could be read.
+    /// The proposal these findings are in: its text, as far as it could be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proposal: Option<String>,
     /// Answers of people to this planner's questions, and reasons of rejections.
@@ -228,6 +232,12 @@ impl FindingView {
         diagnostics.iter().map(of).collect()
     }
 
+    /// How grave it is; none if its code is of another version.
+    #[must_use]
+    pub fn severity(&self) -> Option<Severity> {
+        Code::from_text(&self.code).map(Code::severity)
+    }
+
     /// A finding, without its place. Why with the rule that forbids: the message alone leaves a
     /// person and a planner to guess it, and notes are only drawn.
     #[must_use]
@@ -245,6 +255,31 @@ impl FindingView {
             step: found.step.clone(),
             path: None,
             hint: found.hint.clone(),
+        }
+    }
+}
+
+/// Findings as a planner is shown them. Why not in the finding: a journal has the code, which says
+/// how grave it is.
+fn with_severity<S: Serializer>(findings: &[FindingView], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(findings.iter().map(GradedFinding::of))
+}
+
+/// A finding with how grave it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct GradedFinding<'f> {
+    severity: &'static str,
+    #[serde(flatten)]
+    finding: &'f FindingView,
+}
+
+impl<'f> GradedFinding<'f> {
+    /// The finding; one of another version counts as an error.
+    #[must_use]
+    pub fn of(finding: &'f FindingView) -> Self {
+        Self {
+            severity: finding.severity().unwrap_or(Severity::Error).word(),
+            finding,
         }
     }
 }

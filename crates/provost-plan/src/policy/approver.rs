@@ -62,6 +62,17 @@ pub enum ApproveDenied {
     },
 }
 
+impl ApproveDenied {
+    /// The policies that decided; none where a rule of ours did.
+    #[must_use]
+    pub fn policies(&self) -> &[String] {
+        match self {
+            Self::Policy { policies, .. } => policies,
+            _ => &[],
+        }
+    }
+}
+
 /// The policies behind an answer, in parentheses.
 pub(super) fn named(policies: &[String]) -> String {
     if policies.is_empty() {
@@ -123,6 +134,18 @@ impl Rights {
         operation: Option<&OperationFacts>,
         ask: &AskTerms,
     ) -> Result<(), ApproveDenied> {
+        let judged = self.judge_approval(approver, requester, operation, ask);
+        judged.map(|_| ())
+    }
+
+    /// The same, with the policies that permit it.
+    pub(super) fn judge_approval(
+        &self,
+        approver: &Principal,
+        requester: &Principal,
+        operation: Option<&OperationFacts>,
+        ask: &AskTerms,
+    ) -> Result<Vec<String>, ApproveDenied> {
         let id = approver.id.clone();
         if approver.kind != PrincipalKind::User {
             return Err(ApproveDenied::Agent { id });
@@ -143,7 +166,7 @@ impl Rights {
             return Err(ApproveDenied::Role { id, roles: lacking });
         }
         match self.approve_answer(approver, requester, operation, ask) {
-            Ok((Answer::Allow, _)) => Ok(()),
+            Ok((Answer::Allow, policies)) => Ok(policies),
             Ok((Answer::Deny, policies)) => Err(ApproveDenied::Policy { id, policies }),
             Err(reason) => Err(ApproveDenied::Failed { id, reason }),
         }

@@ -4,7 +4,7 @@
 //! keeps it; then the tools, the goal, and at the end what changes from one request to the next.
 //! INVARIANT: a text of another version has another name; a test compares its digest.
 
-use provost_plan::plan::request::{PlanRequest, PlanningMode, RequestKind};
+use provost_plan::plan::request::{GradedFinding, PlanRequest, PlanningMode, RequestKind};
 use serde::Serialize;
 
 /// The version of the text.
@@ -71,7 +71,12 @@ pub(super) fn user(request: &PlanRequest) -> String {
         section(&mut text, "Your last proposal, which was refused", proposal);
     }
     if !request.diagnostics.is_empty() {
-        section(&mut text, "Findings about it", &request.diagnostics);
+        let findings = request.diagnostics.iter().map(GradedFinding::of);
+        section(
+            &mut text,
+            "Findings about it",
+            &findings.collect::<Vec<_>>(),
+        );
     }
     text.push_str(match request.kind {
         RequestKind::Propose => "\n# Now\nPropose a plan.\n",

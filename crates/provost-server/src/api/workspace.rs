@@ -3,7 +3,8 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use provost_engine::clock::now_ms;
-use provost_engine::store::{StopScope, Stopped};
+use provost_engine::run::event::RunStatus;
+use provost_engine::store::{RunPage, StopScope, Stopped};
 use provost_plan::plan::request::{RoleView, ToolSignature};
 use provost_plan::policy::RunAction;
 use serde::Deserialize;
@@ -154,8 +155,31 @@ pub(crate) async fn lift(
     let placed_by = standing.as_ref().map(|one| one.by.as_str());
     may::ask_of_stop(policy, RunAction::Resume, by, of, placed_by)?;
     app.engine().store().unstop(scope, &name, &by.id).await?;
-    Ok(Json(json!({ "schema": "provost/stops/v1", "stops": [] })))
+    let seen = app.read(move |shared| {
+        let scope = shared
+            .desk
+            .scope(&shared.engine(), &viewer, RunAction::See)?;
+        let page = RunPage {
+            principals: scope.principals(),
+            statuses: vec![RunStatus::Paused.word().to_owned()],
+            limit: PAUSED_MAX,
+            ..RunPage::default()
+        };
+        let store = shared.desk.store()?;
+        Ok((store.stops()?, store.runs_page(&page)?))
+    });
+    let (standing, paused) = seen.await?;
+    let standing: Vec<Value> = standing.iter().map(of_stop).collect();
+    let paused: Vec<&str> = paused.iter().map(|(_, row)| row.id.as_str()).collect();
+    Ok(Json(json!({
+        "schema": "provost/lifted/v1",
+        "stops": standing,
+        "paused": paused,
+    })))
 }
+
+/// Most paused runs that are named where a stop is lifted, the newest first.
+const PAUSED_MAX: u32 = 200;
 
 /// `GET /v1/playbooks`.
 pub(crate) async fn playbooks(State(app): State<App>, _: Viewer) -> Json<Value> {

@@ -239,7 +239,8 @@ fn test(workspace: &Workspace, files: &[PathBuf], json: bool) -> Result<Exit, Fa
             .to_string_lossy()
             .into_owned();
         let source = Source::new(name.as_str(), document::text(&file)?);
-        let cases = Cases::read(&source, workspace.catalog()).map_err(|found| {
+        let people = workspace.policy().people();
+        let cases = Cases::read(&source, workspace.catalog(), people).map_err(|found| {
             Failure::usage(format!("the cases of `{name}` cannot be used"))
                 .findings(&source, &found)
                 .hint("docs/reference/policy.md describes the format")

@@ -1,17 +1,19 @@
 //! `schedules`: the goals that the clock begins, when they are due and what became of them.
 
 use clap::Args;
-use provost_engine::proposal::route;
-use provost_engine::run::event::RunStatus;
-use provost_engine::schedule::{Overlap, Schedule};
+use provost_engine::proposal::{RoutedGoal, route};
+use provost_engine::run::event::{PlannerChoice, RunStatus};
+use provost_engine::schedule::{Overlap, Schedule, Timing};
 use provost_engine::store::{ScheduleRow, Store};
 use provost_engine::workspace::Workspace;
+use provost_plan::duration;
 use serde_json::{Value, json};
 
+use super::work::works;
 use crate::failure::{Exit, Failure};
 use crate::output;
 use crate::screen::page::{Cell, Page, TextStyle};
-use crate::screen::words::{moment, run_look, run_status};
+use crate::screen::words::{moment, now_ms, run_look, run_status};
 use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `schedules`.
@@ -38,7 +40,11 @@ pub fn run(verb: SchedulesArgs, place: &WorkspacePath) -> Result<Exit, Failure> 
     let listed = list(&workspace, store.as_ref())?;
     if verb.json {
         let schedules: Vec<Value> = listed.iter().map(to_json).collect();
-        output::json(&json!({ "schema": "provost/schedules/v1", "schedules": schedules }));
+        output::json(&json!({
+            "schema": "provost/schedules/v1",
+            "working": works(place)?,
+            "schedules": schedules,
+        }));
         return Ok(Exit::Done);
     }
     if listed.is_empty() {
@@ -49,10 +55,10 @@ pub fn run(verb: SchedulesArgs, place: &WorkspacePath) -> Result<Exit, Failure> 
     for one in &listed {
         put(&mut page, one);
     }
-    if listed.iter().any(|one| one.row.is_none()) {
+    if !works(place)? {
         let work = place.command("provost work");
-        page.faint(&format!("the clock runs while `{work}` does"))
-            .end();
+        let says = format!("no process works here, so none of these begins: `{work}`");
+        page.put(TextStyle::Warn, &says).end();
     }
     output::data(&page.finish());
     Ok(Exit::Done)
@@ -65,18 +71,50 @@ fn list<'w>(workspace: &'w Workspace, store: Option<&Store>) -> Result<Vec<Liste
         let row = rows.iter().find(|row| row.name == schedule.name).cloned();
         let last = row.as_ref().and_then(|row| row.last_run.as_deref());
         let last = last.zip(store).and_then(|(run, store)| store.run(run).ok());
-        let unrouted = route(workspace, &schedule.goal, None).err();
+        let trouble = match route(workspace, &schedule.goal, None) {
+            Err(error) => Some(error.to_string()),
+            Ok(routed) => waits_for_person(&routed),
+        };
         all.push(Listed {
             schedule,
-            trouble: unrouted
-                .map(|error| error.to_string())
-                .or_else(|| row.as_ref()?.said.clone()),
+            trouble: trouble.or_else(|| row.as_ref()?.said.clone()),
             // Why: what it was due at under other times says nothing now.
             row: row.filter(|row| row.timing == schedule.timing.to_string()),
             last_status: last.map(|row| row.status),
         });
     }
     Ok(all)
+}
+
+/// Why every run would ask a person before anything is planned, if it would.
+fn waits_for_person(routed: &RoutedGoal) -> Option<String> {
+    let PlannerChoice::Interpreter { playbooks } = &routed.assignment.planner else {
+        return None;
+    };
+    let why = match playbooks.as_slice() {
+        [only] => format!("the goal leaves out or misspells a value of the playbook `{only}`"),
+        several => format!("the goal may be for {}", several.join(", ")),
+    };
+    Some(format!("{why}, so every run would wait for a person"))
+}
+
+/// When a schedule is due next, in words.
+fn next(one: &Listed<'_>) -> String {
+    match (&one.row, &one.schedule.timing) {
+        (Some(row), _) => moment(row.due_ms),
+        // Why: an interval is counted from the moment at which a process first sees it.
+        (None, Timing::Every(every)) => {
+            format!("{} after a process first works", duration::print(*every))
+        }
+        (None, Timing::Cron(_)) => next_of_cron(one).map_or_else(|| "never".to_owned(), moment),
+    }
+}
+
+fn next_of_cron(one: &Listed<'_>) -> Option<i64> {
+    match one.schedule.timing {
+        Timing::Cron(_) => one.schedule.first(now_ms()),
+        Timing::Every(_) => None,
+    }
 }
 
 fn put(page: &mut Page, one: &Listed<'_>) {
@@ -90,10 +128,9 @@ fn put(page: &mut Page, one: &Listed<'_>) {
         Cell::new(TextStyle::Faint, "due"),
         Cell::plain(format!("{}; {overlap}", schedule.timing)),
     ]];
-    let next = one.row.as_ref().map(|row| moment(row.due_ms));
     rows.push(vec![
         Cell::new(TextStyle::Faint, "next"),
-        Cell::plain(next.unwrap_or_else(|| "when a process works".to_owned())),
+        Cell::plain(next(one)),
     ]);
     let last = one
         .row
@@ -129,7 +166,7 @@ fn to_json(one: &Listed<'_>) -> Value {
         "goal": one.schedule.goal,
         "due": one.schedule.timing.to_string(),
         "on_overlap": overlap.map(|(word, _)| word),
-        "next": row.map(|row| moment(row.due_ms)),
+        "next": row.map(|row| row.due_ms).or_else(|| next_of_cron(one)).map(moment),
         "last": row.and_then(|row| row.last_ms).map(moment),
         "last_run": row.and_then(|row| row.last_run.as_deref()),
         "last_status": one.last_status,

@@ -9,7 +9,7 @@ use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::owner::living;
 use provost_engine::telemetry::Exporter;
 use provost_engine::work::{WorkEvent, WorkOptions, work};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::document::reason;
 use crate::drive::halt::at_interrupt_or_end;
@@ -99,8 +99,8 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
 }
 
-/// Whether a process works here. The kernel's locks tell, so no heartbeat has to be waited for.
-fn check(json: bool, place: &WorkspacePath) -> Result<Exit, Failure> {
+/// The processes that work here. The kernel's locks tell, so no heartbeat has to be waited for.
+fn working(place: &WorkspacePath) -> Result<Vec<Value>, Failure> {
     let owners = living(&place.store_dir()?).map_err(|error| {
         Failure::usage(format!("the owners cannot be listed: {}", reason(&error)))
     })?;
@@ -108,13 +108,21 @@ fn check(json: bool, place: &WorkspacePath) -> Result<Exit, Failure> {
         let rest = announced?.strip_prefix(ANNOUNCED)?;
         Some(rest.trim().to_owned())
     };
-    let processes: Vec<_> = owners
-        .iter()
-        .filter_map(|owner| {
-            let version = version(owner.announced.as_deref())?;
-            Some(json!({ "pid": owner.pid, "version": version, "since_ms": owner.since_ms }))
-        })
-        .collect();
+    let processes = owners.iter().filter_map(|owner| {
+        let version = version(owner.announced.as_deref())?;
+        Some(json!({ "pid": owner.pid, "version": version, "since_ms": owner.since_ms }))
+    });
+    Ok(processes.collect())
+}
+
+/// Whether a process works here.
+pub fn works(place: &WorkspacePath) -> Result<bool, Failure> {
+    Ok(!working(place)?.is_empty())
+}
+
+/// Says whether a process works here.
+fn check(json: bool, place: &WorkspacePath) -> Result<Exit, Failure> {
+    let processes = working(place)?;
     if json {
         output::json(&json!({
             "schema": "provost/work-check/v1",

@@ -100,6 +100,9 @@ fn of_case(text: &mut String, case: &CaseReport) {
     for repeat in &case.repeats {
         of_repeat(text, repeat);
     }
+    if let Some(note) = &case.note {
+        let _ = write!(text, "<p>{}</p>", escaped(note));
+    }
     text.push_str("</td></tr>\n");
 }
 

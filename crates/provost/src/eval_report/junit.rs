@@ -1,7 +1,7 @@
 //! A report as JUnit XML, which every CI reads: one test case a case, one suite a planner.
 
 use provost_engine::eval::{CaseReport, Outcome, Report};
-use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite};
 
 use super::counts;
 use super::markdown::fault;
@@ -46,6 +46,20 @@ fn test_case(report: &Report, case: &CaseReport) -> TestCase {
     };
     let mut written = TestCase::new(case.id.as_str(), status);
     written.set_classname(report.set.as_str());
+    // Why in both forms: some readers show the output of a case alone, and programs look for names.
+    let mut said = Vec::new();
+    if case.red {
+        written.add_property(Property::new("known_to_fail", "true"));
+        said.push(match case.outcome() {
+            Outcome::Pass => "known to fail: `red: true`, so it passes as long as it fails",
+            Outcome::Fail => "known to fail, and it did not: delete `red: true`",
+            Outcome::NotJudged => "known to fail: `red: true`",
+        });
+    }
+    said.extend(case.note.as_deref());
+    if !said.is_empty() {
+        written.set_system_out(said.join("\n"));
+    }
     let times = case
         .repeats
         .iter()

@@ -53,6 +53,7 @@ pub fn page(report: &Report) -> String {
             );
         }
     }
+    notes(&mut text, report);
     compared(&mut text, report);
     text.push_str("\n## Gates\n\n| gate | | |\n|---|---|---|\n");
     for gate in &report.gates {
@@ -60,6 +61,19 @@ pub fn page(report: &Report) -> String {
         let _ = writeln!(text, "| {} | {holds} | {} |", gate.name, cell(&gate.text));
     }
     text
+}
+
+/// What has to be known of cases beside what came of them; the same under each planner.
+fn notes(text: &mut String, report: &Report) {
+    let cases = report.planners.first().map(|planner| &planner.cases);
+    let noted = cases.into_iter().flatten().filter_map(|case| {
+        let note = case.note.as_ref()?;
+        Some(format!("- {}: {}\n", cell(&case.id), cell(note)))
+    });
+    let noted: String = noted.collect();
+    if !noted.is_empty() {
+        let _ = write!(text, "\n## Notes\n\n{noted}");
+    }
 }
 
 /// How the planner that is judged compares with another, or with an earlier report.

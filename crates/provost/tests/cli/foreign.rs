@@ -396,3 +396,157 @@ fn a_question_in_words_comes_with_what_it_may_read() {
     assert!(says("track", &near("==")), "{found}");
     assert!(says("rates", &near("!=")), "{found}");
 }
+
+/// The step of a plan, as written.
+fn step_of<'p>(plan: &'p str, id: &str) -> &'p str {
+    let head = format!("{id}\n");
+    let found = plan.split("  - id: ").find(|part| part.starts_with(&head));
+    found.unwrap_or_else(|| panic!("{plan}"))
+}
+
+/// Edges of a graph in the shapes that graphs are written in: each condition reaches its step.
+#[test]
+fn an_edge_with_a_condition_stays_one_in_every_shape() {
+    let nodes = r#""nodes": {"begin": {"tool": "tracker.start_export", "args": {"project": "OPS"}},
+        "look": {"tool": "tracker.export", "args": {"id": "1"}}}"#;
+    let ways = r#""mapping": {"true": "look", "false": "END"}"#;
+    let drawn = r#"{"nodes": [{"id": "__start__", "type": "schema", "data": "__start__"},
+        {"id": "begin", "type": "runnable", "data": {"id": ["graphs", "Runnable"],
+        "name": "tracker.start_export"}}, {"id": "look", "type": "runnable", "data": {"id":
+        ["graphs", "Runnable"], "name": "look"}}], "edges": [{"source": "__start__", "target":
+        "begin"}, {"source": "begin", "target": "look", "conditional": true, "data": "stale"}]}"#;
+    let shapes = [
+        (
+            format!(
+                r#"{{{nodes}, "edges": [["START", "begin"]], "conditional_edges":
+                [{{"source": "begin", "condition": "late > 5", {ways}}}]}}"#
+            ),
+            "write `when` for: late > 5",
+        ),
+        (
+            format!(
+                r#"{{{nodes}, "conditional_edges":
+                {{"begin": {{"path": "is_late", "path_map": ["look", "END"]}}}}}}"#
+            ),
+            "write `when` for: is_late: look",
+        ),
+        (
+            format!(
+                r#"{{{nodes}, "edges": [{{"source": "begin", "target": "look",
+                "conditional": true}}]}}"#
+            ),
+            "write `when` for: what `begin` decides",
+        ),
+        (
+            drawn.to_owned(),
+            "write `when` for: what `begin` decides: stale",
+        ),
+    ];
+    for (text, says) in shapes {
+        let plan = converted("graph.json", &text);
+        let look = step_of(&plan, "look");
+        assert!(look.contains(says), "{plan}");
+        assert!(look.contains("when: "), "{plan}");
+        assert!(look.contains("needs: [\"begin\"]"), "{plan}");
+        assert!(!plan.contains("lost."), "{plan}");
+    }
+    let begin = converted("graph.json", drawn);
+    assert!(step_of(&begin, "begin").contains("tool: tracker.start_export"));
+    // Control: an edge without a condition makes none.
+    let plain = format!(r#"{{{nodes}, "edges": [["START", "begin"], ["begin", "look"]]}}"#);
+    let plan = converted("graph.json", &plain);
+    assert!(!plan.contains("when: "), "{plan}");
+    assert!(
+        step_of(&plan, "look").contains("needs: [\"begin\"]"),
+        "{plan}"
+    );
+}
+
+/// Fields below which a document says what kind of thing something is, and who made it.
+const STRUCTURE: &[&str] = &[
+    "_meta",
+    "agent",
+    "agents",
+    "author",
+    "credentials",
+    "metadata",
+    "model",
+    "on",
+    "position",
+    "thoughts",
+    "usage",
+];
+/// Parts of messages that say, answer or think, and call nothing.
+const SAID: &[&str] = &["text", "tool_result", "function_call_output", "reasoning"];
+
+/// Puts a text of its own into every map below a value, under one field.
+fn planted(value: &mut Value, field: &str, texts: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => {
+            for item in items {
+                planted(item, field, texts);
+            }
+        }
+        Value::Object(map) => {
+            if map
+                .get("type")
+                .is_some_and(|kind| SAID.iter().any(|said| kind == said))
+            {
+                return;
+            }
+            let below = map.iter_mut().filter(|(key, _)| {
+                let key = key.to_lowercase();
+                !STRUCTURE.contains(&key.as_str())
+            });
+            for (_, inner) in below {
+                planted(inner, field, texts);
+            }
+            if !map.contains_key(field) {
+                let text = format!("only if zebra{} agrees", texts.len());
+                texts.push(text.clone());
+                map.insert(field.to_owned(), Value::String(text));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The property: whatever stands anywhere in a document that is data is in the plan or is open.
+#[test]
+fn no_text_of_a_document_is_lost_wherever_it_stands() {
+    let place = tempfile::tempdir().unwrap();
+    let (mut lost, mut count) = (Vec::new(), 0);
+    let all = documents().into_iter().chain(more_documents());
+    for (name, workspace, _) in all {
+        let path = root().join("corpus/foreign").join(&name);
+        let text = std::fs::read_to_string(path).unwrap();
+        let Ok(data) = provost_plan::node::parse_yaml(&text).map(|node| node.to_value()) else {
+            continue;
+        };
+        if !(data.is_object() || data.is_array()) {
+            continue;
+        }
+        for field in ["remark", "condition", "requires", "label"] {
+            let (mut data, mut texts) = (data.clone(), Vec::new());
+            planted(&mut data, field, &mut texts);
+            let file = place.path().join("planted.json");
+            std::fs::write(&file, data.to_string()).unwrap();
+            // Where no steps are found any more, the command says so.
+            let Some(found) = convert(&file, &workspace) else {
+                continue;
+            };
+            let all = format!("{} {}", found["plan"], found["open"]);
+            let id = |text: &str| text.replace(' ', "_");
+            let missing = |text: &&String| !all.contains(*text) && !all.contains(&id(text));
+            lost.extend(
+                texts
+                    .iter()
+                    .filter(missing)
+                    .map(|one| format!("{name}, {field}: {one}")),
+            );
+            count += texts.len();
+        }
+    }
+    assert_eq!(lost, Vec::<String>::new());
+    assert!(count > 1000, "{count}");
+}

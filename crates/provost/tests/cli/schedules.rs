@@ -36,21 +36,30 @@ fn the_clock_begins_runs_while_a_process_works() {
          [schedule.morning]\ngoal = \"Sing\"\ncron = \"0 9 * * 1-5\"\ntimezone = \"Europe/Berlin\"\n\
          on_overlap = \"queue\"\n",
     );
-    assert_snapshot!(place.run(&["schedules"]), @r"
-    exit 0
-    --- stdout
-    count: Count the orders of ada
-      due   every 1s; skips a time while its last run is not over
-      next  when a process works
-    morning: Sing
-      due   cron 0 9 * * 1-5 (Europe/Berlin); runs once more after a run that took longer
-      next  when a process works
-      but   no playbook matches the goal
-    the clock runs while `provost work` does
-    ");
+    let ran = place.run(&["schedules"]).exits(0);
+    let next = ran.stdout.lines().filter(|line| line.contains(" next "));
+    let next: Vec<&str> = next.map(str::trim).collect();
+    assert_eq!(next[0], "next  1s after a process first works", "{ran}");
+    // A moment of the calendar is known whether or not a process works.
+    assert_eq!(next[1], "next  MOMENT", "{ran}");
+    let listed = place.json(&["schedules", "--json"]);
+    let (next, working) = (&listed["schedules"][1]["next"], &listed["working"]);
+    assert!(next.is_string(), "{listed}");
+    assert_eq!(
+        (working, &listed["schedules"][0]["next"]),
+        (&Value::Bool(false), &Value::Null)
+    );
+    assert!(
+        ran.stdout.contains("but   no playbook matches the goal"),
+        "{ran}"
+    );
+    let nobody = "no process works here, so none of these begins: `provost work`";
+    assert!(ran.stdout.contains(nobody), "{ran}");
     let child = place.spawn(&["work", "--json"]);
     let done = ["runs", "--status", "succeeded", "--json"];
     until("no second run", || count(&place, &done) >= 2);
+    let ran = place.run(&["schedules"]).exits(0);
+    assert!(!ran.stdout.contains("no process works here"), "{ran}");
     signal(&child, "-TERM");
     let ran = child.wait_with_output().unwrap();
     assert!(ran.status.success());
@@ -64,6 +73,27 @@ fn the_clock_begins_runs_while_a_process_works() {
         second["trouble"].as_str().unwrap().contains("no playbook"),
         "{listed}"
     );
+    // What was due once does not begin by itself: it is said again when nobody works any more.
+    let ran = place.run(&["schedules"]).exits(0);
+    assert!(ran.stdout.contains(nobody), "{ran}");
+}
+
+/// A goal that leaves a value out begins runs that wait for a person, night after night.
+#[test]
+fn a_goal_that_leaves_a_value_out_is_said_before_the_first_run() {
+    let trouble = |goal: &str| {
+        let place = scheduled(&format!(
+            "[schedule.a]\ngoal = \"{goal}\"\ncron = \"0 2 * * *\"\n"
+        ));
+        place.json(&["schedules", "--json"])["schedules"][0]["trouble"].clone()
+    };
+    let said = trouble("Count the orders of");
+    let wait = "so every run would wait for a person";
+    assert!(
+        said.as_str().is_some_and(|said| said.ends_with(wait)),
+        "{said}"
+    );
+    assert_eq!(trouble("Count the orders of ada"), Value::Null);
 }
 
 #[test]

@@ -96,6 +96,17 @@ fn a_failed_run_becomes_a_case_that_replays_without_its_service() {
     let (code, text) = provost(&["eval", set.to_str().unwrap()]);
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("lost (known to fail)"), "{text}");
+    let out = shop.dir("out");
+    let reported = [
+        "eval",
+        set.to_str().unwrap(),
+        "--report",
+        out.to_str().unwrap(),
+    ];
+    assert_eq!(provost(&reported).0, 0);
+    let junit = std::fs::read_to_string(out.join("junit.xml")).unwrap();
+    assert!(junit.contains("name=\"known_to_fail\""), "{junit}");
+    assert!(junit.contains("known to fail: `red: true`"), "{junit}");
     // Mended in the playbook: a ticket that is not there is none that is open.
     edit(&shop.dir("fixed/workspace/playbooks/refund.yaml"), |text| {
         let read = "      args: { id: \"${ params.ticket }\" }\n";
@@ -107,6 +118,31 @@ fn a_failed_run_becomes_a_case_that_replays_without_its_service() {
     let (code, text) = provost(&["eval", set.to_str().unwrap()]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("take the mark away"), "{text}");
+}
+
+/// A case is judged by its own playbook, and says so where that of the workspace is another one.
+#[test]
+fn a_case_whose_playbook_is_not_that_of_the_workspace_says_so() {
+    let shop = Shop::new();
+    let run = shop.run("Refund 2000 cents of pay-1 for PAY-1");
+    let dir = shop.stage.path().join("cases/was");
+    let from = ["case", "from", &run, "-o", dir.to_str().unwrap()];
+    assert_eq!(ended(shop.stage.command(&from)).0, 0);
+    let set = shop.stage.path().join("set.yaml");
+    let case = "schema: provost/eval/v1\ncases: [{ id: was, case: cases/was }]\n";
+    std::fs::write(&set, case).unwrap();
+    let judged = || provost(&["eval", set.to_str().unwrap()]);
+    // The control: while both are the same, nothing is said.
+    let (code, text) = judged();
+    assert_eq!(code, 0, "{text}");
+    assert!(!text.contains("## Notes"), "{text}");
+    shop.stage
+        .edit("playbooks/refund.yaml", |text| format!("{text}# mended\n"));
+    let (code, text) = judged();
+    assert_eq!(code, 0, "{text}");
+    let note = "- was: `cases/was/workspace/playbooks/refund.yaml` differs from the playbook of the \
+                workspace: the case is judged by this copy";
+    assert!(text.contains(note), "{text}");
 }
 
 const OPEN: &str =

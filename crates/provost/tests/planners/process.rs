@@ -30,6 +30,42 @@ fn the_example_comes_to_the_right_end() {
     assert!(trace.contains("process python3"), "{trace}");
 }
 
+/// A refused round: the program is told how grave each finding is, and mends what was refused.
+#[test]
+fn the_example_repairs_a_refused_plan() {
+    let place = planned_by(PLANNER, "");
+    let rule = "@id(\"no-deployments\")\nforbid (principal, action == \
+                Action::\"metrics.deployment_before\", resource);\n";
+    let policies = place.stage.path().join("policies");
+    std::fs::create_dir_all(&policies).unwrap();
+    std::fs::write(policies.join("deployments.cedar"), rule).unwrap();
+    place.run(&["run", place.goal()]).exits(0);
+    let refused = &place.stage.payloads("PlanRefused")[0]["findings"];
+    assert!(refused.to_string().contains("V601"), "{refused}");
+    let proposed = place.stage.payloads("PlanProposed");
+    let has = |at: usize| {
+        proposed[at]
+            .to_string()
+            .contains("metrics.deployment_before")
+    };
+    // The control: the first one has the step that the second one leaves out.
+    assert!(has(0) && !has(1), "{proposed:?}");
+}
+
+#[test]
+fn what_a_program_is_told_of_a_refused_plan() {
+    let body = "if 'proposal' not in m: say({'id': m['id'], 'plan': {'steps': [{'id': 'a', 'tool': 'x.y'}]}})\n    \
+                else: say({'id': m['id'], 'decline': 'told: ' + str(type(json.loads(m['proposal'])).__name__) \
+                + ' ' + ','.join(sorted({d['severity'] + ':' + d['code'] for d in m['diagnostics']}))})";
+    let place = planned_by(&after_hello(body), "");
+    let ran = place.run(&["run", place.goal()]).exits(3);
+    let said = ran.all();
+    assert!(
+        said.contains("told: dict") && said.contains("error:R101"),
+        "{said}"
+    );
+}
+
 #[test]
 fn the_example_asks_what_it_has_to_know() {
     let place = planned_by(PLANNER, "");

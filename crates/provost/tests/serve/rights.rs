@@ -225,3 +225,35 @@ fn a_stop_is_placed_and_lifted_by_whom_policy_lets() {
     lift(&chi, all).is(200);
     assert!(none());
 }
+
+/// A run that a stop paused stays paused when it is lifted: the answer names it, and a statement
+/// resumes it.
+#[test]
+fn what_a_lifted_stop_leaves_paused_is_named() {
+    let place = team();
+    let server = Served::of(&place);
+    let [ada, bo] = ["ada", "bo"].map(|name| token(&place, name, name, &[]));
+    let all = "/v1/stops/all/-";
+    server
+        .ask(&bo, &format!("PUT {all}"), &json!({ "reason": "a" }))
+        .is(200);
+    let begun = server.ask(
+        &ada,
+        "POST /v1/runs",
+        &json!({ "goal": "Count the orders of ada" }),
+    );
+    let run = begun.is(201).json()["run"].as_str().unwrap().to_owned();
+    server.until(&ada, &run, "paused");
+    let lifted = server
+        .ask(&bo, &format!("DELETE {all}"), &Value::Null)
+        .is(200);
+    assert_eq!(lifted.json()["paused"], json!([run]));
+    let path = format!("POST /v1/runs/{run}/statements");
+    server.ask(&bo, &path, &json!({ "kind": "resume" })).is(200);
+    server.until(&ada, &run, "succeeded");
+    // The control: nothing is named where nothing is paused.
+    let lifted = server
+        .ask(&bo, &format!("DELETE {all}"), &Value::Null)
+        .is(200);
+    assert_eq!(lifted.json()["paused"], json!([]));
+}

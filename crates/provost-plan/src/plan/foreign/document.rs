@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::call::{self, call_of};
 use super::fields::{condition, guarding, is_proof, timing};
 use super::flow::{self, FlowEdge};
+use super::lost;
 use super::messages::{holds_messages, is_said, is_tasks};
 use super::names::{is_answer, tool_of, word};
 use super::words::{goal_rank, holds_variables, is_list, is_silent, is_silent_above, means};
@@ -30,6 +31,7 @@ pub(super) fn read(node: &Node, catalog: &Catalog) -> Option<ForeignPlan> {
     reader.gather(node, "", &Around::default());
     flow::follow(&mut reader.draft, &reader.edges);
     reader.go_on_before_always();
+    reader.draft.texts = lost::texts(node, &reader.edges);
     (!reader.draft.steps.is_empty()).then_some(reader.draft)
 }
 
@@ -53,9 +55,10 @@ impl DocumentReader<'_> {
         let listed = is_list(under);
         match &node.kind {
             Kind::List(items) => {
-                let edges: Option<Vec<FlowEdge>> = items.iter().map(flow::edge).collect();
+                let edges: Option<Vec<Vec<FlowEdge>>> =
+                    items.iter().map(|item| flow::edges(under, item)).collect();
                 if let Some(edges) = edges.filter(|edges| !edges.is_empty()) {
-                    self.edges.extend(edges);
+                    self.edges.extend(edges.into_iter().flatten());
                     return;
                 }
                 for item in items {
@@ -89,7 +92,9 @@ impl DocumentReader<'_> {
         if is_said(node) || flow::is_trigger(node) {
             return;
         }
-        if let Some(edges) = flow::choices(name.unwrap_or_default(), node) {
+        let of_gate = flow::choices(name.unwrap_or_default(), node);
+        let branches = || flow::branches(name.unwrap_or_default(), node);
+        if let Some(edges) = of_gate.or_else(branches) {
             self.edges.extend(edges);
             return;
         }
@@ -170,9 +175,15 @@ impl DocumentReader<'_> {
                 _ => self.answer_or_rest(&key.value, &name, value),
             }
         }
+        let joins = |(key, value): &(crate::source::Spanned<String>, Node)| {
+            flow::is_edges(&word(&key.value)) && value.kind != Kind::Null
+        };
+        let is_graph = entries.iter().any(joins);
         for (key, value) in nested {
             let name = word(key);
-            if let Kind::Map(_) = value.kind
+            if is_graph && name == "nodes" {
+                self.nodes(value, &inner);
+            } else if let Kind::Map(_) = value.kind
                 && !is_list(&name)
             {
                 self.entry(value, Some(key), false, &inner);
@@ -184,6 +195,58 @@ impl DocumentReader<'_> {
             // Why the last: what a job came to is known when all of it is done.
             if let Some(last) = self.draft.steps.last_mut() {
                 last.names.push(under.to_owned());
+            }
+        }
+    }
+
+    /// The nodes of a graph: each is a step, also one that names no call.
+    fn nodes(&mut self, nodes: &Node, around: &Around) {
+        match &nodes.kind {
+            Kind::List(all) => {
+                let is_end = |id: Option<String>| id.is_some_and(|id| flow::is_end(&id));
+                let all = all.iter();
+                for node in all.filter(|node| !is_end(flow::text(node, "id"))) {
+                    self.entry(node, None, true, around);
+                }
+            }
+            Kind::Map(all) => {
+                for (key, node) in all.iter().filter(|(key, _)| !flow::is_end(&key.value)) {
+                    self.entry(node, Some(&key.value), true, around);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What a node of a graph holds beside its id: its call, or the name of what it runs.
+    fn data(
+        &mut self,
+        step: &mut ForeignStep,
+        entries: &[(crate::source::Spanned<String>, Node)],
+        node: &Node,
+    ) {
+        let call = call_of(node, self.catalog).filter(|_| step.tool.is_none());
+        let taken = call
+            .as_ref()
+            .map(|call| call.fields.clone())
+            .unwrap_or_default();
+        if let Some(call) = call {
+            (step.tool, step.args, step.bare) = (Some(call.tool), call.args, call.bare);
+        }
+        for (key, value) in entries
+            .iter()
+            .filter(|(key, _)| !taken.contains(&key.value))
+        {
+            match (key.value.as_str(), &value.kind) {
+                // Why nothing: in a drawing this is the class of what runs.
+                ("id", Kind::List(_)) => {}
+                ("name", Kind::Text(name))
+                    if step.tool.is_none() && tool_of(name, self.catalog).is_ok() =>
+                {
+                    step.tool = Some(name.clone());
+                    self.part("data.name", "tool");
+                }
+                _ => self.field(step, &key.value, value),
             }
         }
     }
@@ -280,7 +343,7 @@ impl DocumentReader<'_> {
         {
             self.draft.answers.push(ForeignAnswer {
                 text: text.clone(),
-                conditions: Vec::new(),
+                ..ForeignAnswer::default()
             });
             self.part(key, "answer");
         } else {
@@ -375,6 +438,7 @@ impl DocumentReader<'_> {
             self.draft.answers.extend(said.map(|text| ForeignAnswer {
                 text,
                 conditions: step.conditions,
+                description: step.description,
             }));
         } else {
             self.draft.steps.push(step);
@@ -400,6 +464,13 @@ impl DocumentReader<'_> {
     }
 
     fn field(&mut self, step: &mut ForeignStep, key: &str, value: &Node) {
+        match (word(key).as_str(), &value.kind) {
+            ("data", Kind::Map(entries)) => self.data(step, entries, value),
+            _ => self.plain_field(step, key, value),
+        }
+    }
+
+    fn plain_field(&mut self, step: &mut ForeignStep, key: &str, value: &Node) {
         let name = word(key);
         let json = value.to_value();
         let one = json.as_array().map(Vec::as_slice);
@@ -451,8 +522,7 @@ impl DocumentReader<'_> {
                 None => understood = false,
             },
             ("description", Kind::Text(text)) => {
-                step.description
-                    .get_or_insert_with(|| text.trim().to_owned());
+                describe(step, text.trim());
             }
             ("id" | "steps.ID.output", Kind::Text(text)) => {
                 named(step, plays == "id", &name, text.trim());
@@ -490,10 +560,18 @@ impl DocumentReader<'_> {
     }
 }
 
+/// Adds to what a step says of itself: a condition may stand in any of its sentences.
+fn describe(step: &mut ForeignStep, text: &str) {
+    match &mut step.description {
+        Some(before) if before != text => *before = format!("{before}; {text}"),
+        before => *before = Some(text.to_owned()),
+    }
+}
+
 /// Gives a step a name by which others refer to it or to its result.
 fn named(step: &mut ForeignStep, is_id: bool, field: &str, text: &str) {
     if text.contains(char::is_whitespace) {
-        step.description = Some(text.to_owned());
+        describe(step, text);
         // Why a name too: others may refer to the step by it.
         if is_id {
             step.names.push(text.to_owned());

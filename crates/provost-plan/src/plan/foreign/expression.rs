@@ -4,6 +4,7 @@
 //! INVARIANT: what is not understood comes back as nothing, and the caller leaves it open; no part
 //! of a condition is left out.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
@@ -25,6 +26,8 @@ pub(super) struct ForeignNames {
     pub(super) before: Option<String>,
     /// The fields of what each step yields, by its id, where they are declared.
     pub(super) outputs: BTreeMap<String, BTreeSet<String>>,
+    /// What was read and written into the plan in its own notation.
+    pub(super) read: RefCell<BTreeSet<String>>,
 }
 
 /// Signs around a reference in a text: how it begins and ends.
@@ -115,6 +118,7 @@ impl ForeignNames {
                 }
             }
         }
+        self.read.borrow_mut().insert(text.to_owned());
         Ok(out)
     }
 
@@ -184,8 +188,8 @@ impl ForeignNames {
     }
 
     /// A condition or a value as an expression.
-    pub(super) fn expression(&self, text: &str) -> Option<String> {
-        let mut text = text.trim();
+    pub(super) fn expression(&self, written: &str) -> Option<String> {
+        let mut text = written.trim();
         for (from, to) in AROUND {
             if let Some(inner) = text
                 .strip_prefix(from)
@@ -209,9 +213,10 @@ impl ForeignNames {
         }
         let whole = format!("${{ {cel} }}");
         let read = Template::parse(&whole, Span::new(0, whole.len()), &whole).ok()?;
-        read.references()
-            .all(|one| self.knows(&one.root))
-            .then_some(cel)
+        read.references().all(|one| self.knows(&one.root)).then(|| {
+            self.read.borrow_mut().insert(written.to_owned());
+            cel
+        })
     }
 
     fn knows(&self, root: &Root) -> bool {

@@ -21,25 +21,112 @@ pub(super) struct FlowEdge {
     pub(super) condition: Option<String>,
 }
 
+/// Fields that say where each outcome of a choice leads.
+const WAYS: &str = "mapping path_map branches routes ways targets ends destinations";
+/// Fields that say what chooses between them.
+const DECIDES: &str = "condition condition_expression when if path router decide function";
+
+/// The edges that an entry under the field `under` is, if it is some.
+pub(super) fn edges(under: &str, node: &Node) -> Option<Vec<FlowEdge>> {
+    let one = edge(node).or_else(|| pair(under, node));
+    one.map(|edge| vec![edge]).or_else(|| branches("", node))
+}
+
 /// The edge that a map is, if it is one: `{ from: a, to: b, condition: … }`.
-pub(super) fn edge(node: &Node) -> Option<FlowEdge> {
-    let Kind::Map(entries) = &node.kind else {
+fn edge(node: &Node) -> Option<FlowEdge> {
+    let from = text_of(node, "from source source_ref")?;
+    let decides = |decide: String| match text_of(node, "data label") {
+        Some(said) => way_of(&decide, &said),
+        None => decide,
+    };
+    let is_chosen = field(node, "conditional").is_some_and(|one| one.kind != Kind::Bool(false));
+    let condition = text_of(node, DECIDES).or_else(|| is_chosen.then(|| chosen_by(&from)));
+    // Why a label counts alone: between two boxes it says when one leads to the other.
+    let condition = condition.map(decides).or_else(|| text_of(node, "label"));
+    let to = text_of(node, "to target target_ref")?;
+    Some(FlowEdge {
+        from,
+        to,
+        condition,
+    })
+}
+
+/// `["a", "b"]` in a list of edges.
+fn pair(under: &str, node: &Node) -> Option<FlowEdge> {
+    let (true, Kind::List(ends)) = (is_edges(under), &node.kind) else {
         return None;
     };
-    let text = |names: &[&str]| {
-        let mut found = entries
-            .iter()
-            .filter(|(key, _)| names.contains(&word(&key.value).as_str()));
-        match &found.next()?.1.kind {
-            Kind::Text(text) => Some(text.clone()),
-            _ => None,
-        }
+    match ends
+        .iter()
+        .map(|end| &end.kind)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        [Kind::Text(from), Kind::Text(to)] => Some(FlowEdge {
+            from: from.clone(),
+            to: to.clone(),
+            condition: None,
+        }),
+        _ => None,
+    }
+}
+
+/// Whether a node is none, but where all begins or ends.
+pub(super) fn is_end(name: &str) -> bool {
+    matches!(
+        name.trim_matches('_').to_lowercase().as_str(),
+        "start" | "end"
+    )
+}
+
+/// Whether a field holds what leads from one node to another.
+pub(super) fn is_edges(name: &str) -> bool {
+    name.ends_with("edges") || matches!(name, "links" | "transitions" | "flows")
+}
+
+/// The edges of a choice by its outcome: `{ source: a, condition: …, mapping: { yes: b } }`.
+pub(super) fn branches(name: &str, node: &Node) -> Option<Vec<FlowEdge>> {
+    let from = text_of(node, "from source source_ref");
+    let from = from.or_else(|| (!name.is_empty()).then(|| name.to_owned()))?;
+    let ways = WAYS.split(' ').find_map(|ways| field(node, ways))?;
+    let decide = text_of(node, DECIDES).unwrap_or_else(|| chosen_by(&from));
+    let way = |said: &str, to: &Node| match &to.kind {
+        Kind::Text(to) => Some(FlowEdge {
+            from: from.clone(),
+            to: to.clone(),
+            condition: Some(way_of(&decide, said)),
+        }),
+        _ => None,
     };
-    Some(FlowEdge {
-        from: text(&["from", "source", "source_ref"])?,
-        to: text(&["to", "target", "target_ref"])?,
-        condition: text(&["condition", "condition_expression", "when", "if"]),
-    })
+    match &ways.kind {
+        Kind::Map(ways) => ways.iter().map(|(said, to)| way(&said.value, to)).collect(),
+        Kind::List(ways) => {
+            let said = |to: &Node| match &to.kind {
+                Kind::Text(said) => way(said, to),
+                _ => None,
+            };
+            ways.iter().map(said).collect()
+        }
+        _ => None,
+    }
+}
+
+/// The condition of one outcome of what decides.
+fn way_of(decide: &str, said: &str) -> String {
+    match said.to_lowercase().as_str() {
+        "true" => decide.to_owned(),
+        "false" => format!("!({decide})"),
+        _ => format!("{decide}: {said}"),
+    }
+}
+
+fn chosen_by(from: &str) -> String {
+    format!("what `{from}` decides")
+}
+
+/// The text under the first of some fields that has one.
+fn text_of(node: &Node, names: &str) -> Option<String> {
+    names.split(' ').find_map(|name| text(node, name))
 }
 
 /// Whether a node only says when all begins.

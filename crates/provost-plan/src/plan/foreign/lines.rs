@@ -232,7 +232,7 @@ impl TextReader<'_> {
             "Observation" => self.has_seen = true,
             "Final Answer" => self.draft.answers.push(ForeignAnswer {
                 text: said.to_owned(),
-                conditions: Vec::new(),
+                ..ForeignAnswer::default()
             }),
             _ => return false,
         }
@@ -279,7 +279,7 @@ impl TextReader<'_> {
             }
             "json" => self.draft.answers.push(ForeignAnswer {
                 text: format!("{{{{{rest}}}}}"),
-                conditions: Vec::new(),
+                ..ForeignAnswer::default()
             }),
             _ => self.draft.open.push(format!("not read: {{{{{inner}}}}}")),
         }
@@ -300,6 +300,7 @@ impl TextReader<'_> {
             self.draft.answers.extend(text.map(|text| ForeignAnswer {
                 text,
                 conditions: step.conditions,
+                description: step.description,
             }));
             return;
         }

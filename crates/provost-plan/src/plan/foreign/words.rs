@@ -61,6 +61,15 @@ const SILENT_ABOVE: &str = "schema api_version kind metadata process settings ac
     definitions start end start_event end_event stop_reason stop_sequence usage object \
     finish_reason index created";
 
+/// Fields that say what kind of thing something is, who made it and how it is drawn: what stands
+/// below them need not be found again in a plan.
+const STRUCTURE: &str = "type kind schema schema_version api_version version jsonrpc _meta \
+    metadata position credentials type_version role tags icon agent agents date author \
+    created_at created model usage object finish_reason stop_reason stop_sequence index \
+    runs_on hosts gather_facts on entrypoint start_at is_executable active workspace \
+    environment process status incoming outgoing reasoning thoughts criticism speak rationale \
+    expected_output";
+
 /// Lists whose entries are steps, even if no entry names a call.
 const LISTS: &str = "steps tasks plan actions todo subtasks calls";
 
@@ -86,6 +95,11 @@ pub(super) fn is_silent_above(name: &str) -> bool {
     is_silent(name) || is_in(SILENT_ABOVE, name)
 }
 
+/// Whether nothing below a field has to be found again in a plan.
+pub(super) fn is_structure(name: &str) -> bool {
+    is_in(STRUCTURE, name)
+}
+
 /// Whether the entries under a field are steps.
 pub(super) fn is_list(name: &str) -> bool {
     is_in(LISTS, name)
@@ -101,6 +115,7 @@ pub(super) fn goal_rank(name: &str) -> Option<usize> {
     GOALS.split_whitespace().position(|goal| goal == name)
 }
 
-fn is_in(words: &str, word: &str) -> bool {
+/// Whether a word is one of some.
+pub(super) fn is_in(words: &str, word: &str) -> bool {
     words.split_whitespace().any(|known| known == word)
 }

@@ -3,12 +3,14 @@
 //! Owns ids, order, guards and what is left open. INVARIANT: a step waits for the one before it
 //! unless the document says for which it waits, and what is open is refused by the check.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
 use super::expression::ForeignNames;
+use super::lost;
 use super::names::{id_of, near, tool_of};
 use super::{Conversion, ForeignCondition, ForeignPlan, ForeignStep, OpenPart};
 use crate::catalog::{Catalog, Operation};
@@ -39,6 +41,7 @@ pub(super) fn written(draft: ForeignPlan, catalog: &Catalog) -> Conversion {
         writer.step(at, step);
     }
     writer.end(&draft);
+    writer.lost(&draft);
     Conversion {
         form: draft.form.to_owned(),
         steps: draft.steps.len(),
@@ -102,6 +105,7 @@ fn names(draft: &ForeignPlan, catalog: &Catalog) -> ForeignNames {
         passed_on: draft.passed_on.clone(),
         before: None,
         outputs,
+        read: RefCell::default(),
     }
 }
 
@@ -486,6 +490,17 @@ impl PlanWriter<'_> {
         }
     }
 
+    /// What the document says and nothing above does.
+    fn lost(&mut self, draft: &ForeignPlan) {
+        let open: Vec<&str> = self.open.iter().map(|open| open.message.as_str()).collect();
+        let lost = lost::lost(&draft.texts, &self.out, &open, &self.names, self.catalog);
+        for (at, (place, text)) in lost.into_iter().enumerate() {
+            let says = format!("`{place}` says `{text}`, which is nowhere in this plan");
+            self.open(None, false, &format!("{says}: settle it, and delete it"));
+            self.line(&format!("lost.{at}: {}", json!(text)));
+        }
+    }
+
     fn end(&mut self, draft: &ForeignPlan) {
         let proofs: Vec<String> = draft
             .steps
@@ -508,6 +523,10 @@ impl PlanWriter<'_> {
         }
         self.line("answer:");
         for answer in &draft.answers {
+            if let Some(said) = &answer.description {
+                let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+                self.line(&format!("  # {said}"));
+            }
             let text = match self.names.text(&answer.text) {
                 Ok(text) => text,
                 Err(what) => {

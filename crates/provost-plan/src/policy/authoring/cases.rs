@@ -16,12 +16,15 @@ use crate::diagnostic::Diagnostic;
 use crate::label::{Integrity, Label};
 use crate::node::{Fields, Node, parse_yaml};
 use crate::policy::{
-    ActionFacts, AskTerms, CallFacts, Decision, OperationFacts, Policy, Principal, PrincipalKind,
-    RunAction,
+    ActionFacts, AskTerms, CallFacts, Decision, OperationFacts, People, Policy, Principal,
+    PrincipalKind, RunAction,
 };
 use crate::source::{Source, Span, Spanned};
 
+mod names;
 mod sums;
+
+use names::{CaseNames, own};
 
 /// The version marker of a file of cases.
 pub const CASES_SCHEMA: &str = "provost/policy-test/v1";
@@ -103,11 +106,15 @@ impl CaseResult {
 }
 
 impl Cases {
-    /// Reads cases about the operations of `catalog`.
+    /// Reads cases about the operations of `catalog` and the listed `people`.
     ///
     /// # Errors
     /// Every finding, in the order of the text.
-    pub fn read(source: &Source, catalog: &Catalog) -> Result<Self, Vec<Diagnostic>> {
+    pub fn read(
+        source: &Source,
+        catalog: &Catalog,
+        people: &People,
+    ) -> Result<Self, Vec<Diagnostic>> {
         let node = parse_yaml(&source.text).map_err(|finding| vec![*finding])?;
         let mut diagnostics = Vec::new();
         let mut list = Vec::new();
@@ -119,9 +126,12 @@ impl Cases {
                 let found = Diagnostic::new(Code::WrongSchema, schema.span, message);
                 fields.diagnostics().push(found);
             }
+            let strangers = fields.texts("strangers");
+            let who = CaseNames::new(people, &strangers, fields.diagnostics());
             fields.required("cases");
             let cases = fields.list("cases").unwrap_or_default();
             for case in cases {
+                who.check(case, fields.diagnostics());
                 list.extend(read_case(case, catalog, fields.diagnostics()));
             }
             fields.finish();
@@ -206,7 +216,7 @@ fn read_may(fields: &mut Fields<'_, '_>, catalog: &Catalog) -> Option<CaseQuery>
     let action = fields.choice("may", &words);
     // Why by the action: a fact that the action does not have would say nothing.
     let own = match action {
-        Some(RunAction::See | RunAction::Reveal) => fields.boolean("own").unwrap_or(false),
+        Some(RunAction::See | RunAction::Reveal) => own(fields),
         Some(RunAction::Begin | RunAction::Govern) => true,
         _ => false,
     };
@@ -454,23 +464,7 @@ impl Case {
                 let reasons = verdict.policies.into_iter().chain(verdict.errors).collect();
                 (operation.clone(), verdict.decision, reasons)
             }
-            CaseQuery::Approve {
-                operation,
-                requester,
-            } => {
-                let ask = AskTerms {
-                    quorum: self.quorum.unwrap_or(1),
-                    approvers: self.approvers.clone().unwrap_or_default(),
-                    ..AskTerms::default()
-                };
-                let requester = policy.people().principal(requester);
-                let called = catalog.get(operation)?;
-                let operation = operation.clone();
-                match policy.may_approve(&principal, &requester, Some(called), &ask) {
-                    Ok(()) => (operation, Decision::Permit, Vec::new()),
-                    Err(denied) => (operation, Decision::Forbid, vec![denied.to_string()]),
-                }
-            }
+            CaseQuery::Approve { .. } => self.judge_approval(policy, catalog)?,
             CaseQuery::May { .. } => self.judge_statement(policy, catalog)?,
         };
         self.compare(given, &because, &mut differs);
@@ -483,6 +477,38 @@ impl Case {
             because,
             differs,
         })
+    }
+
+    /// The call that is approved, what policy says of that, and why.
+    fn judge_approval(
+        &self,
+        policy: &Policy,
+        catalog: &Catalog,
+    ) -> Option<(String, Decision, Vec<String>)> {
+        let CaseQuery::Approve {
+            operation,
+            requester,
+        } = &self.ask
+        else {
+            return None;
+        };
+        let ask = AskTerms {
+            quorum: self.quorum.unwrap_or(1),
+            approvers: self.approvers.clone().unwrap_or_default(),
+            ..AskTerms::default()
+        };
+        let (by, rights) = (self.principal(policy), policy.rights());
+        let requester = policy.people().principal(requester);
+        let called = OperationFacts::of(catalog.get(operation)?);
+        let judged = rights.judge_approval(&by, &requester, Some(&called), &ask);
+        let (given, because) = match judged {
+            Ok(policies) => (Decision::Permit, policies),
+            Err(denied) if denied.policies().is_empty() => {
+                (Decision::Forbid, vec![denied.to_string()])
+            }
+            Err(denied) => (Decision::Forbid, denied.policies().to_vec()),
+        };
+        Some((operation.clone(), given, because))
     }
 
     /// What is done to a run, what policy says of it, and why.

@@ -5,8 +5,8 @@ use super::*;
 fn judged(cases: &str) -> Vec<String> {
     let text = format!("schema: provost/policy-test/v1\ncases:\n{cases}");
     let source = Source::new("cases.yaml", text);
-    let policy = policy(&[DEFAULT_POLICY, TWO]);
-    match Cases::read(&source, &catalog()) {
+    let policy = policy(&[DEFAULT_POLICY, TWO, BO_PAGES_NOBODY]);
+    match Cases::read(&source, &catalog(), &people()) {
         Ok(cases) => cases
             .judge(&policy, &catalog())
             .into_iter()
@@ -25,6 +25,10 @@ fn judged(cases: &str) -> Vec<String> {
 const TWO: &str = r#"@id("large") @quorum("2") @approver("finance")
 forbid (principal, action == Action::"bank.pay", resource)
 when { !resource.attended && context.args has amount && context.args.amount > 500 };"#;
+
+const BO_PAGES_NOBODY: &str = r#"@id("bo-pages-nobody")
+forbid (principal == User::"bo", action == Action::"approve", resource)
+when { resource.operation == "pager.notify" };"#;
 
 #[test]
 fn what_policy_says_is_compared_with_what_was_expected() {
@@ -70,6 +74,22 @@ fn what_policy_says_is_compared_with_what_was_expected() {
             "{ name: a, by: bo, agent: true, approve: bank.pay, requester: ada, expect: forbid }",
             "a: forbid",
         ),
+        (
+            "{ name: a, by: bo, approve: bank.pay, expect: permit, because: [others-approve] }",
+            "a: permit",
+        ),
+        (
+            "{ name: a, by: bo, approve: bank.pay, expect: permit, because: [money] }",
+            "a: not because of money",
+        ),
+        (
+            "{ name: a, by: bo, approve: pager.notify, expect: forbid, because: [bo-pages-nobody] }",
+            "a: forbid",
+        ),
+        (
+            "{ name: a, by: ada, approve: bank.pay, requester: ada, expect: forbid, because: [bo-pages-nobody] }",
+            "a: not because of bo-pages-nobody",
+        ),
     ];
     for (case, expected) in table {
         assert_eq!(judged(&format!("  - {case}\n")), [expected], "{case}");
@@ -107,9 +127,62 @@ fn a_case_that_could_not_happen_is_a_finding() {
             "{ call: db.look, expect: permit }",
             "P005 a case needs the field `name`",
         ),
+        (
+            "{ name: a, by: boo, approve: bank.pay, expect: forbid }",
+            "W802 `by` names `boo`, who is not listed",
+        ),
+        (
+            "{ name: a, by: eve, may: see, expect: forbid }",
+            "W802 `by` names `eve`, who is not listed",
+        ),
+        (
+            "{ name: a, by: bo, may: amend, requester: adda, expect: forbid }",
+            "W802 `requester` names `adda`, who is not listed",
+        ),
+        (
+            "{ name: a, by: bo, may: resume, stopped_by: adda, expect: forbid }",
+            "W802 `stopped_by` names `adda`, who is not listed",
+        ),
+        (
+            "{ name: a, by: bo, may: answer, of: financ, expect: forbid }",
+            "W802 `of` names `financ`, who is not listed",
+        ),
+        (
+            "{ name: a, by: bo, approve: bank.pay, approvers: [financ], expect: forbid }",
+            "W802 `approvers` names `financ`, a group that nobody is in",
+        ),
+        (
+            "{ name: a, by: ada, may: see, own: true, requester: ada, expect: permit }",
+            "P006 `own: true` says who asked for the run, and `requester` says so again",
+        ),
     ];
     for (case, expected) in table {
         let found = judged(&format!("  - {case}\n"));
         assert!(found.contains(&expected.to_owned()), "{case}: {found:?}");
     }
+}
+
+/// Who is meant not to be listed is said, and nobody who is listed is a stranger.
+#[test]
+fn a_stranger_is_named_as_one() {
+    let read = |strangers: &str, by: &str| {
+        let text = format!(
+            "schema: provost/policy-test/v1\n{strangers}cases:\n\
+             - {{ name: a, by: {by}, approve: bank.pay, requester: ada, expect: forbid }}\n"
+        );
+        let found = Cases::read(&Source::new("cases.yaml", text), &catalog(), &people());
+        found.map(|_| ()).map_err(|found| {
+            let said = found.into_iter().map(|one| one.message);
+            said.collect::<Vec<_>>().join("; ")
+        })
+    };
+    assert_eq!(read("strangers: [eve]\n", "eve"), Ok(()));
+    let listed = read("strangers: [bo]\n", "bo").unwrap_err();
+    assert!(listed.contains("`bo` is listed"), "{listed}");
+    assert!(read("strangers: [eve]\n", "evee").is_err());
+    // Control: while nobody is listed, any name will do.
+    let nobody = People::default();
+    let text = "schema: provost/policy-test/v1\ncases:\n\
+                - { name: a, by: me, call: db.look, expect: permit }\n";
+    assert!(Cases::read(&Source::new("cases.yaml", text), &catalog(), &nobody).is_ok());
 }

@@ -135,6 +135,7 @@ fn rights_read_back_are_the_same() {
 
 const CASES: &str = r#"
 schema: provost/policy-test/v1
+strangers: [eve]
 cases:
   - { name: whom it names, by: bo, may: answer, of: finance, expect: permit, because: [answer-if-named] }
   - { name: somebody else, by: ada, may: answer, of: bo, expect: forbid }
@@ -151,7 +152,7 @@ cases:
 #[test]
 fn cases_say_who_may_say_what() {
     let policy = policy(&[DEFAULT_POLICY, STATEMENTS_POLICY]);
-    let read = |text: &str| Cases::read(&Source::new("cases.yaml", text), &catalog());
+    let read = |text: &str| Cases::read(&Source::new("cases.yaml", text), &catalog(), &people());
     let judged = read(CASES).unwrap().judge(&policy, &catalog());
     let differs: Vec<_> = judged.iter().filter(|case| !case.passed()).collect();
     assert_eq!((judged.len(), differs), (10, Vec::new()));

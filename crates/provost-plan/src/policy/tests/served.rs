@@ -13,8 +13,13 @@ fn team(texts: &[&str]) -> Policy {
 
 /// The cases that a policy does not decide as they say.
 fn differing(policy: &Policy, cases: &str) -> Vec<String> {
-    let text = format!("schema: provost/policy-test/v1\ncases:\n{cases}");
-    let cases = Cases::read(&Source::new("cases.yaml", text), &catalog()).unwrap();
+    let strangers = match policy.people().names().next() {
+        Some(_) => "strangers: [eve]\n",
+        None => "",
+    };
+    let text = format!("schema: provost/policy-test/v1\n{strangers}cases:\n{cases}");
+    let cases = Source::new("cases.yaml", text);
+    let cases = Cases::read(&cases, &catalog(), policy.people()).unwrap();
     let judged = cases.judge(policy, &catalog());
     assert!(!judged.is_empty());
     let differs = judged.into_iter().filter(|case| !case.passed());

@@ -144,7 +144,7 @@ fn a_case_without_sums_is_a_plan_of_one_call() {
             "schema: provost/policy-test/v1\ncases:\n\
              - {{ name: one, call: bank.pay, {args}, expect: permit }}\n"
         );
-        let cases = Cases::read(&Source::new("cases.yaml", text), &catalog()).unwrap();
+        let cases = Cases::read(&Source::new("cases.yaml", text), &catalog(), &people()).unwrap();
         let given = cases.judge(&policy, &catalog()).remove(0).given.word();
         assert_eq!(given, expected, "{args}");
     }
@@ -158,7 +158,7 @@ fn a_case_gives_the_sums_of_its_plan() {
             "schema: provost/policy-test/v1\ncases:\n\
              - {{ name: one, call: bank.pay, args: {{ to: x, amount: 1 }}, expect: forbid{sums} }}\n"
         );
-        Cases::read(&Source::new("cases.yaml", text), &catalog())
+        Cases::read(&Source::new("cases.yaml", text), &catalog(), &people())
     };
     let rule = "!(context.total has spend && context.total.spend <= 500)";
     let policy = with_rule(rule);
