@@ -443,12 +443,12 @@ fn a_card_that_is_too_large_to_keep_fails_its_calls() {
 }
 
 /// What the proof that every item has an output comes to, where the second of two failed.
-fn every_item_proven(more: &str) -> Proven {
+fn every_item_proven(guard: &str, more: &str) -> Proven {
     let plan = format!(
         r#"
 schema: provost/plan/v1
 success:
-  - {{ for: goal, check: '${{ size(steps.each.output) == 2 }}' }}
+  - {{ for: goal, check: '${{ {guard}size(steps.each.output) == 2 }}' }}
 steps:
   - id: each
     tool: look.up
@@ -468,13 +468,14 @@ answer: done
 
 #[test]
 fn the_items_of_a_list_that_failed_prove_nothing() {
-    let proven = every_item_proven("");
+    let proven = every_item_proven("", "");
     assert!(
         matches!(&proven, Proven::Failed(why) if why.contains("output")),
         "{proven:?}"
     );
     // The control: a plan that goes on after a failure reads what there is.
-    assert_eq!(every_item_proven("on_failure: continue"), Proven::Held);
+    let goes_on = every_item_proven("has(steps.each.output) && ", "on_failure: continue");
+    assert_eq!(goes_on, Proven::Held);
 }
 
 #[test]
