@@ -30,7 +30,7 @@ use super::good::{Good, files};
 use super::{literate, number};
 
 /// One of so many plans is taken where not all are asked for.
-const EVERY: usize = 24;
+const EVERY: usize = 48;
 /// The good plan whose names are words of which another is the plural.
 const PLURALS: &str = "support-transition-checked";
 

@@ -460,7 +460,7 @@ fn server_pid() -> Pid {
     }
 }
 
-/// The children of this process that are no zombies.
+/// The children of this process that are no zombies, without the watchdog of what it starts.
 fn children() -> Vec<i32> {
     let own = std::process::id().to_string();
     let entries = std::fs::read_dir("/proc").unwrap().flatten();
@@ -470,7 +470,12 @@ fn children() -> Vec<i32> {
         let mut fields = tail.split(' ');
         let (state, parent) = (fields.next()?, fields.next()?);
         let pid = head.split(' ').next()?.parse().ok()?;
-        (parent == own && state != "Z").then_some(pid)
+        if parent != own || state == "Z" {
+            return None;
+        }
+        let command = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let is_watchdog = command.ends_with(b"provost-watchdog\0");
+        (!is_watchdog).then_some(pid)
     });
     found.collect()
 }

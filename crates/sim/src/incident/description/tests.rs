@@ -291,11 +291,20 @@ fn writeups(truth: &Truth, seen: &Seen, demand: &mut impl FnMut(bool, &'static s
 fn every_description_shows_its_truth_in_the_rendered_files() {
     let descriptions = descriptions();
     assert!(!descriptions.is_empty());
-    let faults: Vec<(&str, Vec<&str>)> = descriptions
-        .iter()
-        .map(|description| (description.name(), faults(description, &seen(description))))
-        .filter(|(_, faults)| !faults.is_empty())
-        .collect();
+    let look = |some: &[Description]| -> Vec<(String, Vec<&'static str>)> {
+        some.iter()
+            .map(|one| (one.name().to_owned(), faults(one, &seen(one))))
+            .filter(|(_, faults)| !faults.is_empty())
+            .collect()
+    };
+    // Why in parts: each takes a second or two, and there are many.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let parts = descriptions.chunks(descriptions.len().div_ceil(threads));
+    let faults: Vec<_> = std::thread::scope(|scope| {
+        let looking: Vec<_> = parts.map(|part| scope.spawn(move || look(part))).collect();
+        let found = looking.into_iter().flat_map(|one| one.join().unwrap());
+        found.collect()
+    });
     assert_eq!(faults, []);
 }
 
