@@ -15,7 +15,7 @@ mod tree;
 mod watchdog;
 
 pub use child::{ChildCommand, ChildError};
-pub use lacking::{RUNS_NO_FILE, is_interpreter, lacking};
+pub use lacking::{RUNS_NO_FILE, command_lacks, is_interpreter, lacking};
 pub use program::{Program, ProgramError, ProgramOutput, locate};
 pub use sandbox::{Sandbox, SandboxError, SandboxLevel};
 pub use server::{ServerCommand, ServerPipes, ServerProcess};

@@ -21,7 +21,7 @@ use provost_wire::http::{BaseUrl, Proxy};
 use provost_wire::model::{
     ModelClientError, ModelConfig, ModelKind, ModelSettings, Prices, SchemaForm,
 };
-use provost_wire::process::lacking;
+use provost_wire::process::command_lacks;
 use provost_wire::{EnvValue, SecretName};
 
 use super::Workspace;
@@ -332,14 +332,7 @@ pub(super) fn defect(workspace: &Workspace) -> Option<String> {
             Some(key.resolve(workspace.root()).err()?.to_string())
         }
         PlannerConfig::Process { settings, .. } => {
-            let own = settings.env.iter().find_map(|(name, value)| match value {
-                EnvValue::Plain(text) if name == "PATH" => Some(text.clone()),
-                _ => None,
-            });
-            let path = own.or_else(|| std::env::var("PATH").ok());
-            let command = settings.command.iter();
-            let argv: Vec<Option<&str>> = command.map(|word| Some(word.as_str())).collect();
-            lacking(&argv, workspace.root(), &path.unwrap_or_default())
+            command_lacks(&settings.command, &settings.env, workspace.root())
         }
     }
 }

@@ -31,8 +31,8 @@ use std::sync::Arc;
 use provost_plan::catalog::{KeyCarrier, Operation};
 use provost_plan::duration;
 use provost_run::outcome::{Class, Landing, Reply};
-use provost_wire::process::lacking;
-use provost_wire::{EnvValue, Redactor};
+use provost_wire::Redactor;
+use provost_wire::process::command_lacks;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, InputRequiredResult, RequestMetaObject,
 };
@@ -230,13 +230,7 @@ impl Adapter for Mcp {
             Some(cwd) => self.inner.base.join(cwd),
             None => self.inner.base.clone(),
         };
-        let own = env.iter().find_map(|(name, value)| match value {
-            EnvValue::Plain(text) if name == "PATH" => Some(text.clone()),
-            _ => None,
-        });
-        let path = own.or_else(|| std::env::var("PATH").ok());
-        let argv: Vec<Option<&str>> = command.iter().map(|word| Some(word.as_str())).collect();
-        let lack = lacking(&argv, &dir, &path.unwrap_or_default());
+        let lack = command_lacks(command, env, &dir);
         let said = |what| format!("its server cannot be started: {what}");
         lack.map(said).into_iter().collect()
     }

@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use super::program::locate;
+use crate::EnvValue;
 
 /// Programs whose first file is what they run, without the version in their names.
 const INTERPRETERS: [&str; 24] = [
@@ -50,6 +51,19 @@ pub fn lacking(argv: &[Option<&str>], dir: &Path, path: &str) -> Option<String> 
     let ending = Path::new(first).extension()?.to_str()?;
     let is_missing = SCRIPT_ENDINGS.contains(&ending) && !dir.join(first).exists();
     is_missing.then(|| format!("there is no file `{first}` for `{program}` to run"))
+}
+
+/// [`lacking`] for a command that is written out whole, with variables of its own: its `PATH` is
+/// the one among these, or that of this process.
+#[must_use]
+pub fn command_lacks(argv: &[String], env: &[(String, EnvValue)], dir: &Path) -> Option<String> {
+    let own = env.iter().find_map(|(name, value)| match value {
+        EnvValue::Plain(text) if name == "PATH" => Some(text.clone()),
+        _ => None,
+    });
+    let path = own.or_else(|| std::env::var("PATH").ok());
+    let argv: Vec<Option<&str>> = argv.iter().map(|word| Some(word.as_str())).collect();
+    lacking(&argv, dir, &path.unwrap_or_default())
 }
 
 #[cfg(test)]
