@@ -137,8 +137,10 @@ pub fn run(verb: &CheckArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let fails = all.iter().any(|one| one.fails) || fails(around);
     let exit = if fails { Exit::Failed } else { Exit::Done };
     match verb.format() {
-        Format::Human => output::data(&page(&all, verb.errors_only, &workspace).finish()),
-        Format::Json => output::json(&all_to_json(&all, verb.files.len() == 1, &workspace)),
+        Format::Human => {
+            output::data(&page(&all, verb.errors_only, &beside, &workspace).finish());
+        }
+        Format::Json => output::json(&all_to_json(&all, verb.files.len() == 1, &beside)),
         Format::Sarif => {
             let reports = all.iter().map(Checked::report).chain(errors(&beside));
             output::json(&sarif(&reports.collect::<Vec<_>>(), exit));
@@ -208,7 +210,12 @@ fn playbook_files(root: &Path) -> Vec<PathBuf> {
     paths.into_iter().map(from_here).collect()
 }
 
-fn page(all: &[Checked], errors_only: bool, workspace: &Workspace) -> Page {
+fn page(
+    all: &[Checked],
+    errors_only: bool,
+    beside: &[(Source, Diagnostic)],
+    workspace: &Workspace,
+) -> Page {
     let mut page = Page::new();
     let outcomes = all.iter().filter_map(|one| one.outcome.as_ref());
     outcomes.for_each(|outcome| outcome.put(&mut page));
@@ -216,7 +223,7 @@ fn page(all: &[Checked], errors_only: bool, workspace: &Workspace) -> Page {
         true => Severity::Error,
         false => Severity::Note,
     };
-    warnings(&mut page, workspace, least);
+    warnings(&mut page, beside, least);
     for (at, one) in all.iter().enumerate() {
         if at > 0 {
             page.line("");
@@ -233,7 +240,7 @@ fn page(all: &[Checked], errors_only: bool, workspace: &Workspace) -> Page {
 }
 
 /// One file as an object of its own, several as a list.
-fn all_to_json(all: &[Checked], is_one: bool, workspace: &Workspace) -> Value {
+fn all_to_json(all: &[Checked], is_one: bool, beside: &[(Source, Diagnostic)]) -> Value {
     let of = |one: &Checked| {
         let mut value = to_json(&one.judged, !one.fails);
         if let (Value::Object(map), Some(outcome)) = (&mut value, &one.outcome) {
@@ -241,7 +248,7 @@ fn all_to_json(all: &[Checked], is_one: bool, workspace: &Workspace) -> Value {
         }
         value
     };
-    let around = warnings_json(workspace);
+    let around = warnings_json(beside);
     match all {
         [one] if is_one => {
             let mut value = of(one);
@@ -337,9 +344,8 @@ pub fn around(workspace: &Workspace) -> Vec<(Source, Diagnostic)> {
 }
 
 /// The same, as data.
-pub fn warnings_json(workspace: &Workspace) -> Value {
-    let lists = around(workspace);
-    let lists = lists
+pub fn warnings_json(beside: &[(Source, Diagnostic)]) -> Value {
+    let lists = beside
         .iter()
         .map(|(source, finding)| render::to_json(source, std::slice::from_ref(finding)));
     lists
@@ -348,14 +354,13 @@ pub fn warnings_json(workspace: &Workspace) -> Value {
 }
 
 /// Draws what is wrong around a plan, of this severity and above.
-pub fn warnings(page: &mut Page, workspace: &Workspace, least: Severity) {
-    let mut found = around(workspace);
-    found.retain(|(_, finding)| finding.severity() >= least);
-    for (source, finding) in found {
+pub fn warnings(page: &mut Page, beside: &[(Source, Diagnostic)], least: Severity) {
+    let shown = beside.iter();
+    for (source, finding) in shown.filter(|(_, finding)| finding.severity() >= least) {
         let style = Style { color: true };
         page.drawn(&render::render(
-            &source,
-            std::slice::from_ref(&finding),
+            source,
+            std::slice::from_ref(finding),
             style,
         ));
     }

@@ -133,12 +133,12 @@ fn report(
             "fit": fit,
             "solo": workspace.is_solo(),
             "checks": checks,
-            "warnings": super::check::warnings_json(workspace),
+            "warnings": super::check::warnings_json(&super::check::around(workspace)),
             "not_checked": not_checked,
         }));
     } else {
         let mut page = page(found, not_checked);
-        super::check::warnings(&mut page, workspace, Severity::Note);
+        super::check::warnings(&mut page, &super::check::around(workspace), Severity::Note);
         output::data(&page.finish());
     }
     if fit { Exit::Done } else { Exit::Usage }
