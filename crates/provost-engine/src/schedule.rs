@@ -13,6 +13,7 @@ use jiff::Timestamp;
 use jiff::civil;
 use jiff::tz::TimeZone;
 use provost_plan::duration;
+use provost_run::read::words::counted;
 use sha2::{Digest as _, Sha256};
 
 use crate::owner::name_of;
@@ -69,9 +70,20 @@ impl Overlap {
 /// A `cron` or `timezone` that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TimingError {
-    /// It is no line of a crontab.
-    #[error("`cron` cannot be read: {0}")]
-    Cron(String),
+    /// It has another number of fields.
+    #[error("`cron` has {found}, and needs five: {}", FIELDS.join(", "))]
+    Fields {
+        /// How many it has, in words.
+        found: String,
+    },
+    /// A field cannot be read.
+    #[error("`{text}` cannot be the {field} of `cron`")]
+    Field {
+        /// What stands in it.
+        text: String,
+        /// Which one.
+        field: &'static str,
+    },
     /// No moment fits it.
     #[error("`cron` names a moment that never comes")]
     Never,
@@ -88,9 +100,7 @@ impl CronTiming {
     pub fn new(text: &str, zone: Option<&str>) -> Result<Self, TimingError> {
         let zone_name = zone.unwrap_or("UTC").to_owned();
         let zone = TimeZone::get(&zone_name).map_err(|_| TimingError::Zone(zone_name.clone()))?;
-        let pattern = Cron::new(text)
-            .parse()
-            .map_err(|error| TimingError::Cron(error.to_string()))?;
+        let pattern = pattern(text)?;
         let timing = Self {
             text: text.split_whitespace().collect::<Vec<_>>().join(" "),
             pattern,
@@ -119,6 +129,41 @@ impl CronTiming {
         }
         None
     }
+}
+
+/// The fields of a line of a crontab.
+const FIELDS: [&str; 5] = [
+    "minute",
+    "hour",
+    "day of the month",
+    "month",
+    "day of the week",
+];
+
+/// Reads the five fields. A field is named as wrong if it cannot be read beside four `*`.
+fn pattern(text: &str) -> Result<Cron, TimingError> {
+    let fields: Vec<&str> = text.split_whitespace().collect();
+    if fields.len() != FIELDS.len() {
+        let found = counted(fields.len(), "field");
+        return Err(TimingError::Fields { found });
+    }
+    let alone = |at: usize, field: &str| {
+        let mut line = ["*"; FIELDS.len()];
+        line.iter_mut()
+            .skip(at)
+            .take(1)
+            .for_each(|own| *own = field);
+        Cron::new(&line.join(" ")).parse()
+    };
+    let named = FIELDS.into_iter().zip(fields).enumerate();
+    for (at, (field, text)) in named {
+        alone(at, text).map_err(|_| TimingError::Field {
+            text: text.to_owned(),
+            field,
+        })?;
+    }
+    // Why `Never`: each field can be read, so that no moment fits them all.
+    Cron::new(text).parse().map_err(|_| TimingError::Never)
 }
 
 /// The first moment of 2026.
@@ -267,8 +312,26 @@ mod tests {
     fn what_never_comes_is_refused() {
         let refused = |cron: &str, zone| CronTiming::new(cron, zone).unwrap_err();
         assert_eq!(refused("0 0 30 2 *", None), TimingError::Never);
-        assert!(matches!(refused("61 * * * *", None), TimingError::Cron(_)));
-        assert!(matches!(refused("every day", None), TimingError::Cron(_)));
+        for (line, told) in [
+            ("61 * * * *", "`61` cannot be the minute of `cron`"),
+            ("0 25 * * *", "`25` cannot be the hour of `cron`"),
+            (
+                "0 2 * * mumday",
+                "`mumday` cannot be the day of the week of `cron`",
+            ),
+            (
+                "every day",
+                "`cron` has 2 fields, and needs five: minute, hour, day of the month, month, day of \
+                 the week",
+            ),
+            (
+                "0 0 2 * * 1",
+                "`cron` has 6 fields, and needs five: minute, hour, day of the month, month, day of \
+                 the week",
+            ),
+        ] {
+            assert_eq!(refused(line, None).to_string(), told);
+        }
         assert!(matches!(
             refused("0 0 * * *", Some("Mars/Base")),
             TimingError::Zone(_)

@@ -169,10 +169,7 @@ fn answer(given: &Value) -> Option<(&str, &Value)> {
 fn asks_for(name: &str, unfit: Option<&String>, description: Option<&str>) -> String {
     let asked = match unfit {
         None => format!("the goal does not say which {}: which is it?", words(name)),
-        Some(text) => format!(
-            "`{text}` is no {} that this may be for: which is it?",
-            words(name)
-        ),
+        Some(text) => format!("`{text}` cannot be the {}: which is it?", words(name)),
     };
     match description {
         Some(description) => format!("{asked} ({description})"),

@@ -399,7 +399,16 @@ pub fn admit(begin: &Begin, facts: &AdmissionFacts, now: i64) -> Result<ToolRow,
     if let Some(most) = begin.limits.concurrency
         && facts.in_flight >= u64::from(most)
     {
-        let because = format!("all {most} places at `{}` are in use", begin.tool);
+        let because = match most {
+            1 => format!(
+                "another call of `{}` is under way, one at a time",
+                begin.tool
+            ),
+            most => format!(
+                "{most} calls of `{}` are under way, the most at once",
+                begin.tool
+            ),
+        };
         return Err(Denial::Full { because });
     }
     if let Some((budget, _)) = &begin.budget {

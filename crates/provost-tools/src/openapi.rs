@@ -59,12 +59,27 @@ pub enum OpenApiError {
     #[error("it names no server with a whole address")]
     NoServer,
     /// None of its operations can be used, or none was selected.
-    #[error("it has no operation that is wanted and can be called; {left_out} were left out")]
+    #[error("none of its operations can be called; {left_out} were left out")]
     Nothing {
         /// How many of the selected operations cannot be used.
         left_out: usize,
     },
+    /// None of its operations has a name or a tag that was selected.
+    #[error(
+        "it has no operation and no tag `{}`; its operations are {}",
+        wanted.join("`, `"),
+        known.join(", ")
+    )]
+    NotThere {
+        /// What was selected.
+        wanted: Vec<String>,
+        /// The first of the names that its operations have.
+        known: Vec<String>,
+    },
 }
+
+/// How many names of operations are told where none of them was selected.
+const KNOWN_MAX: usize = 20;
 
 /// Proposes entries for the operations of an OpenAPI document.
 ///
@@ -87,6 +102,15 @@ pub fn propose(document: &Value, wanted: &ImportRequest<'_>) -> Result<Proposal,
             Ok(operation) => found.push(operation),
             Err(reason) => left_out.push((listed.title(), reason)),
         }
+    }
+    if found.is_empty() && left_out.is_empty() && !wanted.only.is_empty() {
+        let known = operation::listed(&document)
+            .into_iter()
+            .filter_map(|listed| listed.id());
+        return Err(OpenApiError::NotThere {
+            wanted: wanted.only.to_vec(),
+            known: known.take(KNOWN_MAX).map(|id| format!("`{id}`")).collect(),
+        });
     }
     if found.is_empty() {
         let left_out = left_out.len();

@@ -10,7 +10,7 @@ use provost_plan::source::Spanned;
 
 use super::config::bad;
 use crate::limits::SCHEDULE_EVERY_MIN;
-use crate::schedule::{CronTiming, Overlap, Schedule, Timing};
+use crate::schedule::{CronTiming, Overlap, Schedule, Timing, TimingError};
 
 /// Reads the tables.
 pub(super) fn read(
@@ -54,16 +54,25 @@ fn read_one(
             match CronTiming::new(&cron.value, zone.as_ref().map(|z| &*z.value)) {
                 Ok(cron) => Some(Timing::Cron(Box::new(cron))),
                 Err(error) => {
-                    bad(diagnostics, cron.span, error.to_string());
+                    let zone = zone
+                        .as_ref()
+                        .filter(|_| matches!(error, TimingError::Zone(_)));
+                    let span = zone.map_or(cron.span, |zone| zone.span);
+                    bad(diagnostics, span, error.to_string());
                     None
                 }
             }
         }
-        _ => {
+        (Some(_), Some(cron)) => {
+            let message = format!("{owner} has both `every` and `cron`; it needs one of them");
+            bad(diagnostics, cron.span, message);
+            None
+        }
+        (None, None) => {
             bad(
                 diagnostics,
                 span,
-                format!("{owner} needs either `every` or `cron`"),
+                format!("{owner} needs `every` or `cron`"),
             );
             None
         }

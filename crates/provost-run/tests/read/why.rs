@@ -247,7 +247,7 @@ fn a_criterion_unmet_by_steps_that_succeeded_is_open() {
     undecided (nobody, -, open): `goal` is not proven, and no step that it rests on failed
       14 RunEnded run: failed, unmet: not proven: `goal`
       maybe: plan: the proofs, or what the plan does
-      maybe: execution: what `count` read is not so
+      maybe: execution: what the tool of `count` answered is wrong
       would decide: why r --against RIGHT_RUN
     ");
 }
@@ -289,7 +289,7 @@ fn a_no_to_what_a_criterion_does_not_rest_on_explains_nothing() {
     undecided (nobody, -, open): `goal` is not proven, and no step that it rests on failed
       17 RunEnded run: failed, unmet
       maybe: plan: the proofs, or what the plan does
-      maybe: execution: what `other` read is not so
+      maybe: execution: what the tool of `other` answered is wrong
       would decide: why r --against RIGHT_RUN
     ");
 }

@@ -72,7 +72,7 @@ impl<'d> DocumentOperation<'d> {
         format!("{} {}", self.method.to_ascii_uppercase(), self.path)
     }
 
-    fn id(&self) -> Option<&'d str> {
+    pub(super) fn id(&self) -> Option<&'d str> {
         self.operation.get("operationId").and_then(Value::as_str)
     }
 

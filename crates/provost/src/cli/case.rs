@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use provost_engine::eval::{CaseError, CaseExpects, CaseRequest, Outcome, case_check, case_from};
+use provost_engine::run::read::words::counted;
 use serde_json::json;
 
 use super::target::Target;
@@ -99,8 +100,9 @@ fn from(
     page.put(TextStyle::Good, "made ")
         .strong(&made.dir.to_string_lossy())
         .line(&format!(
-            ": {} calls; the replay has the same {} events",
-            made.calls, made.events
+            ": {}; the replay has the same {}",
+            counted(made.calls, "call"),
+            counted(made.events, "event")
         ));
     if let Some(replaced) = made.replaced {
         page.line(&format!(

@@ -85,8 +85,8 @@ fn page(judged: &Judgment) -> Page {
     };
     page.line(&format!("{certainty}: {}", judged.sentence));
     if !judged.proof.is_empty() {
-        let what = match judged.certainty {
-            Certainty::Open => "the events that were looked at",
+        let what = match (judged.guilty, judged.certainty) {
+            (Guilty::Undecided, _) | (_, Certainty::Open) => "the events that were looked at",
             _ => "the events that prove it",
         };
         page.end().faint(what).end();

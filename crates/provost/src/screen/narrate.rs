@@ -26,9 +26,13 @@ const SOLO: &str = "solo workspace: the requester may also approve";
 pub struct Narrator {
     catalog: std::sync::Arc<Catalog>,
     started: BTreeMap<Slot, i64>,
+    /// When the first attempt of a slot began that has not settled.
+    began: BTreeMap<Slot, i64>,
     took: BTreeMap<Slot, i64>,
     /// Slots of which a poll was told.
     polled: BTreeSet<Slot>,
+    /// What a slot waits for, once that is told, until the slot begins.
+    deferred: BTreeMap<Slot, String>,
     // Why: the check that follows an amendment or an undo is part of it.
     amended: Cell<bool>,
 }
@@ -39,8 +43,10 @@ impl Narrator {
         Self {
             catalog,
             started: BTreeMap::new(),
+            began: BTreeMap::new(),
             took: BTreeMap::new(),
             polled: BTreeSet::new(),
+            deferred: BTreeMap::new(),
             amended: Cell::new(false),
         }
     }
@@ -166,7 +172,9 @@ impl Narrator {
         match event {
             Event::AttemptStarted(started) => {
                 if started.purpose == Purpose::Effect {
+                    self.deferred.remove(&started.slot);
                     self.started.insert(started.slot.clone(), at);
+                    self.began.entry(started.slot.clone()).or_insert(at);
                 }
             }
             // Why nothing of a preview that succeeded: the card shows it.
@@ -180,10 +188,16 @@ impl Narrator {
                 (!goes_on && (ended.retry_at.is_some() || ended.lost)).then_some(())?;
             }
             Event::StepSettled { slot, .. } => {
-                if let Some(started) = self.started.remove(slot) {
-                    self.took.insert(slot.clone(), at - started);
-                    words.rest = format!(" after {}{}", duration(at - started), words.rest);
+                self.started.remove(slot);
+                if let Some(began) = self.began.remove(slot) {
+                    self.took.insert(slot.clone(), at - began);
+                    words.rest = format!(" after {}{}", duration(at - began), words.rest);
                 }
+            }
+            // Why not each: a full tool is asked again several times a second.
+            Event::Deferred { slot, because, .. } => {
+                let told = self.deferred.insert(slot.clone(), because.clone());
+                (told.as_ref() != Some(because)).then_some(())?;
             }
             Event::ListEvaluated { .. }
             | Event::StepSkipped { .. }
@@ -200,7 +214,6 @@ impl Narrator {
             | Event::UndoRequested { .. }
             | Event::DoubtSettled { .. }
             | Event::ReconcileGivenUp { .. }
-            | Event::Deferred { .. }
             | Event::Paused { .. } => {}
             _ => return None,
         }

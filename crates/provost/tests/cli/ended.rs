@@ -80,7 +80,7 @@ fn what_changed_is_held_against_what_a_case_expects() {
     assert_eq!(verdict["guilty"], "undecided", "{verdict}");
     let candidates = verdict["candidates"].to_string();
     assert!(
-        candidates.contains("what `count` read is not so"),
+        candidates.contains("what the tool of `count` answered is wrong"),
         "{candidates}"
     );
     let effects = as_it_was

@@ -112,7 +112,7 @@ fn what_a_schedule_lacks_is_said() {
     29 | [schedule.a]
        | ^^^^^^^^^^^^
 
-    error[W801]: `cron` cannot be read: Component error: Number out of bounds.
+    error[W801]: CRONMSG
       --> provost.toml:33:8
        |
     33 | cron = "61 * * * *"

@@ -269,7 +269,7 @@ fn an_api_is_added_by_its_document() {
     assert_snapshot!(add(&["other", "--openapi", "openapi.json", "--only", "nothing"]), @"
     exit 2
     --- stderr
-    error: nothing can be imported from `openapi.json`: it has no operation that is wanted and can be called; 0 were left out
+    error: nothing can be imported from `openapi.json`: NOTTHERE
 
     hint: `--only` takes ids of operations and tags
     ");

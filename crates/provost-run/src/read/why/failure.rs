@@ -11,7 +11,7 @@ use provost_plan::check::PlanRecord;
 use super::found::CauseFound;
 use super::limits::limit;
 use super::origin::{LeafOrigin, origins, steps_of};
-use super::story::Story;
+use super::story::{Settled, Story};
 use super::support::{RootSlot, closed};
 use super::{Certainty, Guilty, Party, PossibleCause};
 use crate::call::{Purpose, Slot};
@@ -480,10 +480,17 @@ pub(super) fn source(story: &Story<'_>, record: &PlanRecord, id: String) -> Poss
         .get(&id)
         .is_some_and(|step| step.tool.is_some());
     let asks = !calls && story.is_question(&id);
+    let steps = story.steps();
+    let skipped = |settled: &Settled| settled.status == StepStatus::Skipped && !settled.left_out;
     let (whom, text) = match (calls, asks) {
+        // Why the plan: what was not called answered nothing. What its condition read is beside.
+        _ if steps.get(id.as_str()).is_some_and(skipped) => (
+            (Guilty::Plan, Party::Planner),
+            format!("that `{id}` was skipped: its condition is wrong"),
+        ),
         (true, _) => (
             (Guilty::Execution, Party::Tool),
-            format!("what `{id}` read is not so"),
+            format!("what the tool of `{id}` answered is wrong"),
         ),
         (false, true) => (
             (Guilty::Neither, Party::Person),

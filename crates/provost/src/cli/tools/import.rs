@@ -48,9 +48,11 @@ pub(super) fn run(
         match error {
             OpenApiError::NoServer => failure.hint("`--url` says where the API is"),
             OpenApiError::Nothing { .. } => {
-                failure.hint("`--only` takes ids of operations and tags")
+                failure.hint("what is left out is listed without `--only`")
             }
-            OpenApiError::NotOpenApi | OpenApiError::Version { .. } => failure,
+            OpenApiError::NotOpenApi
+            | OpenApiError::NotThere { .. }
+            | OpenApiError::Version { .. } => failure,
         }
     })?;
     finish(place, &root, verb, &proposal)
