@@ -6,15 +6,17 @@
 //! A step acts on a reading if an argument, guard or list of it reads the output of the read step,
 //! directly or through other reads and answers. What comes through a write does not count: the
 //! output of a write tells what the write did, after it did it. A status or an error is no reading.
+//! A change that the plan makes because of the reading, in between, is no surprise to it.
 
 use std::collections::BTreeMap;
 
 use super::super::Pass;
-use super::super::graph::step_of;
+use super::super::graph::{references, step_of};
 use super::super::order::{Order, OrderNode, StepSet};
 use super::super::shape::Exclusions;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::plan::Step;
 use crate::plan::readings::{acted_on, is_output};
 
 /// The steps that act on a reading which another step may change in between.
@@ -25,7 +27,7 @@ pub(super) fn readings(pass: &Pass<'_>, exclusions: &Exclusions<'_, '_>) -> Vec<
     let numbered = order.nodes().iter().zip(&readings).enumerate();
     numbered
         .filter(|(_, (node, _))| node.is_call_of(|op| !op.effect.is_read()))
-        .filter_map(|(at, (_, readings))| stale((order, &over, exclusions), &writers, at, readings))
+        .filter_map(|(at, _)| stale((order, &over, exclusions), &writers, at, &readings))
         .collect()
 }
 
@@ -57,6 +59,11 @@ fn acted_on_by(order: &Order<'_>) -> Vec<StepSet> {
     all
 }
 
+/// Whether a step reads anything of another, its status too.
+fn looks_at(step: &Step, other: &Step) -> bool {
+    references(step).any(|read| step_of(read) == Some(other.id.value.as_str()))
+}
+
 /// How to mend it. Why not always by the other order: where the step waits for the write, that
 /// would be a cycle.
 fn hint(order: &Order<'_>, step: &str, writing: &str) -> String {
@@ -71,9 +78,10 @@ fn stale(
     (order, over, exclusions): (&Order<'_>, &StepSet, &Exclusions<'_, '_>),
     writers: &BTreeMap<&str, StepSet>,
     at: usize,
-    readings: &StepSet,
+    acted_on: &[StepSet],
 ) -> Option<Diagnostic> {
     let acting = order.node(at)?;
+    let readings = acted_on.get(at)?;
     let mut first: Option<(&OrderNode<'_>, &OrderNode<'_>, bool)> = None;
     let mut pairs = 0u32;
     for reading in readings.iter() {
@@ -93,7 +101,14 @@ fn stale(
         let between = writers.clone().without(&out);
         for writer in between.iter() {
             let write = order.node(writer);
-            if write.is_some_and(|write| exclusions.exclude(acting.step, write.step)) {
+            let excluded = write.is_some_and(|write| exclusions.exclude(acting.step, write.step));
+            // Why: one decision may have several writes. The later ones know what the first did.
+            let in_order = acting.before.contains(writer) && read.after.contains(writer);
+            let decided_by_it = || {
+                let acts = acted_on.get(writer).is_some_and(|by| by.contains(reading));
+                acts || write.is_some_and(|write| looks_at(write.step, read.step))
+            };
+            if excluded || in_order && decided_by_it() {
                 out.insert(writer);
             }
         }
@@ -107,7 +122,16 @@ fn stale(
         let writer = certain.iter().next().or_else(|| between.iter().next())?;
         first = first.or(Some((read, order.node(writer)?, !certain.is_empty())));
     }
-    let (read, write, certain) = first?;
+    first.map(|first| finding(order, acting, first, pairs))
+}
+
+/// The finding about a step, a reading and what changes it, the first of so many pairs.
+fn finding(
+    order: &Order<'_>,
+    acting: &OrderNode<'_>,
+    (read, write, certain): (&OrderNode<'_>, &OrderNode<'_>, bool),
+    pairs: u32,
+) -> Diagnostic {
     let (step, reading, writing) = (acting.step, read.step, write.step);
     let may = if certain { "changes" } else { "may change" };
     let message = format!(
@@ -124,11 +148,11 @@ fn stale(
         .related(reading.id.span, format!("reads with `{}`", name(read)))
         .hint(hint(order, &step.id.value, &writing.id.value))
         .step(&step.id.value);
-    Some(match pairs {
+    match pairs {
         1 => finding,
         more => finding.note(format!(
             "the same holds for {} more of its readings",
             more - 1
         )),
-    })
+    }
 }
