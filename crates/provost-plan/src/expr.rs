@@ -285,8 +285,8 @@ impl Template {
             .flat_map(|expression| expression.references.iter())
     }
 
-    /// Its form: the same for two texts whose expressions differ in spaces, quotes and parentheses
-    /// alone.
+    /// Its form: the same for two texts whose expressions differ in spaces, quotes, parentheses and
+    /// the names of variables alone.
     #[must_use]
     pub fn form(&self) -> String {
         let parts = self.parts.iter().map(|part| match part {

@@ -20,6 +20,7 @@ pub(crate) use exclusive::Exclusions;
 
 mod agree;
 mod claims;
+mod counted;
 mod detached;
 mod echo;
 mod effect;
@@ -43,6 +44,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     items::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
+    counted::run(pass, &mut found);
     echo::run(pass, &mut found);
     detached::run(pass, &mut found);
     pass.diagnostics.extend(found);

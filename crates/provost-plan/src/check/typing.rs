@@ -453,7 +453,7 @@ impl Typing<'_, '_> {
                 if !ka.and(kb).meets(ordered) && !ka.is_empty() && !kb.is_empty() {
                     let (a, b) = (ka.words(), kb.words());
                     self.report(span, format!("`{symbol}` does not order {a} and {b}"));
-                } else {
+                } else if !self.fraction((left, a.kinds), (right, b.kinds)) {
                     self.out_of_range(operator, (left, &a), (right, &b), span);
                 }
             }

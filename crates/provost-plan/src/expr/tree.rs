@@ -336,6 +336,35 @@ impl Function {
     }
 }
 
+/// A list, and those of which it was taken by conditions: none of them has fewer items.
+#[must_use]
+pub(crate) fn sources(mut list: &Expr) -> Vec<&Expr> {
+    let mut all = vec![list];
+    while let ExprKind::Walk(walk) = &list.kind
+        && walk.kind == WalkKind::Filter
+    {
+        list = &walk.list;
+        all.push(list);
+    }
+    all
+}
+
+/// The form of a path.
+fn path_form(base: &Expr, accesses: &[Access], bound: &mut Vec<u32>) -> String {
+    let mut path = base.form_within(bound);
+    for access in accesses {
+        match access {
+            Access::Field(name)
+            | Access::Index(Expr {
+                kind: ExprKind::Text(name),
+                ..
+            }) => path.push_str(&format!("[{name:?}]")),
+            Access::Index(index) => path.push_str(&format!("[{}]", index.form_within(bound))),
+        }
+    }
+    path
+}
+
 impl Expr {
     /// Whether it is a literal: a constant without a name, a call or an operator in it.
     #[must_use]
@@ -409,31 +438,23 @@ impl Expr {
         }
     }
 
-    /// Its form: the same for two expressions that differ in spaces, quotes and parentheses alone.
+    /// Its form: the same for two expressions that differ in spaces, quotes, parentheses and the
+    /// names of variables alone.
     #[must_use]
     pub fn form(&self) -> String {
-        let parts = |parts: &[&Self]| -> String {
-            let forms: Vec<String> = parts.iter().map(|part| part.form()).collect();
-            forms.join(", ")
-        };
+        self.form_within(&mut Vec::new())
+    }
+
+    /// The form inside comprehensions whose variables have these numbers, from the outermost on.
+    fn form_within(&self, bound: &mut Vec<u32>) -> String {
         let head = match &self.kind {
             ExprKind::List(_) => "[]".to_owned(),
             ExprKind::Map(_) => "{}".to_owned(),
-            ExprKind::Var(variable) => variable.name.clone(),
-            ExprKind::Path(base, accesses) => {
-                let mut path = base.form();
-                for access in accesses {
-                    match access {
-                        Access::Field(name)
-                        | Access::Index(Self {
-                            kind: ExprKind::Text(name),
-                            ..
-                        }) => path.push_str(&format!("[{name:?}]")),
-                        Access::Index(index) => path.push_str(&format!("[{}]", index.form())),
-                    }
-                }
-                return path;
-            }
+            ExprKind::Var(variable) => match bound.iter().position(|id| *id == variable.id) {
+                Some(depth) => format!("#{depth}"),
+                None => variable.name.clone(),
+            },
+            ExprKind::Path(base, accesses) => return path_form(base, accesses, bound),
             ExprKind::Has(_) => "has".to_owned(),
             ExprKind::Not(_) => "!".to_owned(),
             ExprKind::Negate(_) => "-".to_owned(),
@@ -447,13 +468,22 @@ impl Expr {
             ExprKind::Call(function, _) => function.name().to_owned(),
             ExprKind::Walk(walk) => {
                 let filtered = walk.filter.is_some();
-                format!("{:?} {} {filtered}", walk.kind, walk.variable.name)
+                bound.push(walk.variable.id);
+                format!("{:?} {filtered}", walk.kind)
             }
             leaf => return format!("{leaf:?}"),
         };
-        match self.children().as_slice() {
+        let children = self.children();
+        let forms: Vec<String> = children
+            .iter()
+            .map(|part| part.form_within(bound))
+            .collect();
+        if matches!(self.kind, ExprKind::Walk(_)) {
+            bound.pop();
+        }
+        match forms.as_slice() {
             [] => head,
-            children => format!("{head}({})", parts(children)),
+            forms => format!("{head}({})", forms.join(", ")),
         }
     }
 

@@ -5,7 +5,7 @@
 
 use jsonschema::canonical::{ArrayView, CanonicalSchema, CanonicalView, ObjectView};
 use jsonschema::{JsonType, JsonTypeSet};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::kinds::{Kinds, Type};
 use crate::diagnostic::nearest;
@@ -134,6 +134,21 @@ impl Type {
             StepInto::There { ty, .. } => Some(ty),
             StepInto::Absent { .. } | StepInto::Undeclared { .. } | StepInto::Unknown => None,
         }
+    }
+
+    /// How many items its lists have, as a type of its own; none if it admits something else.
+    #[must_use]
+    pub fn sizes(&self) -> Option<Self> {
+        let CanonicalView::Array(list) = self.schema.view() else {
+            return None;
+        };
+        let mut sizes = json!({ "type": "integer", "minimum": 0 });
+        for (bound, items) in [("minimum", list.min_items), ("maximum", list.max_items)] {
+            if let Some(items) = items {
+                sizes[bound] = Value::Number(items);
+            }
+        }
+        Some(Self::of_json(&sizes))
     }
 
     /// What one segment leads to, by what the schema admits and by what it names.

@@ -15,7 +15,7 @@ pub const EXPRESSION_DEPTH_MAX: usize = 32;
 /// Most nodes in the tree of an expression.
 pub const EXPRESSION_NODES_MAX: usize = 2_000;
 /// Deepest nesting of comprehensions (`all`, `exists`, `map`, `filter`) in an expression.
-pub const COMPREHENSION_DEPTH_MAX: usize = 2;
+pub const COMPREHENSION_DEPTH_MAX: usize = 3;
 /// Longest list that an expression walks, in items.
 pub const COMPREHENSION_ITEMS_MAX: usize = 10_000;
 /// Most steps a plan may have, whatever the operator says.

@@ -175,6 +175,26 @@ fn the_corpus_can_fail() {
 }
 
 #[test]
+fn every_code_stands_in_the_docs_with_its_severity() {
+    let page = corpus().join("../../docs/reference/findings.md");
+    let text = std::fs::read_to_string(page).unwrap();
+    let rows: Vec<&str> = text.lines().filter(|line| is_row(line)).collect();
+    let wanted: Vec<String> = Code::ALL
+        .iter()
+        .map(|code| format!("| {code} | {} | {} |", code.severity().word(), code.title()))
+        .collect();
+    assert_eq!(rows, wanted);
+}
+
+/// Whether a line is a row of the table of codes.
+fn is_row(line: &str) -> bool {
+    let code = line
+        .strip_prefix("| ")
+        .and_then(|rest| rest.split(' ').next());
+    code.is_some_and(|code| Code::from_text(code).is_some()) && line.matches(" | ").count() == 2
+}
+
+#[test]
 fn every_page_says_what_it_does() {
     let mut failures = String::new();
     for code in Code::ALL {

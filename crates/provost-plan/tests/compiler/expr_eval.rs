@@ -362,8 +362,8 @@ fn refusals_point_into_the_text() {
         ),
         ("${ 1 < 2 < 3 }", "comparisons do not chain", "<"),
         (
-            "${ [1].map(x, [1].map(y, [1].map(z, z))) }",
-            "comprehensions stand inside each other more than 2 deep",
+            "${ [1].map(x, [1].map(y, [1].map(z, [1].map(u, u)))) }",
+            "comprehensions stand inside each other more than 3 deep",
             "map",
         ),
         (

@@ -290,7 +290,12 @@ fn unseen() -> Tally {
             place.file(&mut corpus, &path, Some(&faults));
         }
         let drafts = root().join("corpus/drafts").join(dir.file_name().unwrap());
-        for path in listed(&drafts, "yaml") {
+        let drafts = if drafts.is_dir() {
+            listed(&drafts, "yaml")
+        } else {
+            Vec::new()
+        };
+        for path in drafts {
             place.file(&mut corpus, &path, None);
         }
     }

@@ -10,7 +10,7 @@ use super::super::Pass;
 use super::super::scope::Site;
 use super::super::typing::type_of;
 use crate::amount::Amount;
-use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind, sources};
 use crate::expr::{ArgTree, Root, Segment, Template};
 use crate::plan::Step;
 use crate::schema::{Kinds, PathType, Type};
@@ -21,11 +21,13 @@ pub(super) fn of_list(pass: &Pass<'_>, step: &Step, tree: &ArgTree) -> Option<Am
         return None;
     };
     let field = item_field(template)?;
-    let list = unfiltered(each.list.whole()?.ast());
-    if !is_of_counts(pass, step, list, field) {
-        return None;
-    }
-    let whole = list.form();
+    let lists = sources(each.list.whole()?.ast());
+    let counts = |list: &&&Expr| is_of_counts(pass, step, list, field);
+    let wholes: Vec<String> = lists
+        .iter()
+        .filter(counts)
+        .map(|list| list.form())
+        .collect();
     let own = step.when.iter();
     // Why not with `fresh`: what was read again nobody has asserted, and `when` is asked again.
     let asserted = step.fresh.is_none().then(|| {
@@ -36,7 +38,9 @@ pub(super) fn of_list(pass: &Pass<'_>, step: &Step, tree: &ArgTree) -> Option<Am
     let conditions = own.chain(asserted.into_iter().flatten());
     let terms = conditions.filter_map(Template::whole);
     let terms = terms.flat_map(|condition| condition.conjuncts());
-    terms.filter_map(|term| bound_of(term, &whole, field)).min()
+    terms
+        .filter_map(|term| bound_of(term, &wholes, field))
+        .min()
 }
 
 /// Whether the field of every item is a whole number of zero or more. Why it must be: a part of a
@@ -55,7 +59,7 @@ fn is_of_counts(pass: &Pass<'_>, step: &Step, list: &Expr, field: &str) -> bool 
 }
 
 /// The number that a term holds the sum of a field below.
-fn bound_of(term: &Expr, list: &str, field: &str) -> Option<Amount> {
+fn bound_of(term: &Expr, lists: &[String], field: &str) -> Option<Amount> {
     let ExprKind::Compare(operator, left, right) = &term.kind else {
         return None;
     };
@@ -80,7 +84,7 @@ fn bound_of(term: &Expr, list: &str, field: &str) -> Option<Amount> {
         return None;
     };
     let is_of_field = walk.kind == WalkKind::Map && walk.filter.is_none() && reads(walk, field);
-    let same = is_of_field && walk.list.form() == list;
+    let same = is_of_field && lists.contains(&walk.list.form());
     same.then(|| Amount::of_value(&most.into())).flatten()
 }
 
@@ -102,14 +106,4 @@ fn item_field(template: &Template) -> Option<&str> {
         (ExprKind::Root(Root::Item), [Access::Field(name)]) => Some(name),
         _ => None,
     }
-}
-
-/// A list of which others were taken by conditions.
-fn unfiltered(mut list: &Expr) -> &Expr {
-    while let ExprKind::Walk(walk) = &list.kind
-        && walk.kind == WalkKind::Filter
-    {
-        list = &walk.list;
-    }
-    list
 }

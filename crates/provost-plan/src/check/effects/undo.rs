@@ -8,8 +8,9 @@ use super::{Pass, effect_words};
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::digest::canonical;
-use crate::plan::{CallRole, Step};
+use crate::expr::tree::{Access, Expr, ExprKind};
+use crate::expr::{ArgTree, Root};
+use crate::plan::{CallRole, Step, StepKind};
 
 pub(super) fn bad(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option<Diagnostic> {
     let undo = step.undo.as_ref()?;
@@ -38,12 +39,52 @@ pub(super) fn bad(pass: &Pass<'_>, step: &Step, operation: &Operation) -> Option
                 .step(id),
         );
     }
-    let written = |pointer: &str| step.value.pointer(pointer).map(canonical);
-    let repeats = undoing.name == operation.name && written("/args") == written("/undo/args");
+    let StepKind::Tool { args, .. } = &step.kind else {
+        return None;
+    };
+    let repeats = undoing.name == operation.name && sets_again(operation, args, &undo.args);
     repeats.then(|| {
         let message = format!("`{id}` would be undone by the same call once more");
         Diagnostic::new(Code::BadUndo, undo.span, message)
             .hint("name the call that takes it back, or the values there were before")
             .step(id)
     })
+}
+
+/// Whether a call is given what the step's own call is given: as it is written there, or as the
+/// step's output repeats it. What is only said (`content`) may be left out.
+fn sets_again(operation: &Operation, own: &ArgTree, undo: &ArgTree) -> bool {
+    let same = |name: &str, own: &ArgTree, given: &ArgTree| {
+        own.form() == given.form() || repeated(given) == Some(name)
+    };
+    let is_said = |name: &str| operation.content.contains(name);
+    let kept = own
+        .entries()
+        .iter()
+        .all(|(name, own)| match undo.get(name) {
+            Some((_, given)) => same(name, own, given),
+            None => is_said(name),
+        });
+    let added = |name: &str| own.get(name).is_none() && !is_said(name);
+    kept && !undo.entries().iter().any(|(name, _)| added(name))
+}
+
+/// The name of the field of the step's own output that a value is.
+fn repeated(tree: &ArgTree) -> Option<&str> {
+    let ArgTree::Template(template) = tree else {
+        return None;
+    };
+    let ExprKind::Path(base, accesses) = &template.whole()?.ast().kind else {
+        return None;
+    };
+    match (&**base, accesses.as_slice()) {
+        (
+            Expr {
+                kind: ExprKind::Root(Root::Output),
+                ..
+            },
+            [Access::Field(name)],
+        ) => Some(name),
+        _ => None,
+    }
 }

@@ -13,26 +13,34 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
 use crate::expr::cases::{Demand, DemandSubject, cases};
-use crate::expr::tree::Compare;
+use crate::expr::tree::{Access, Compare, Expr, ExprKind};
 use crate::expr::{ArgTree, Key, Root, Segment, Template};
 use crate::plan::{Step, StepKind};
+use crate::source::Span;
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     for step in &pass.plan.steps {
         let StepKind::Tool { args, .. } = &step.kind else {
             continue;
         };
-        if pass.operation(step).is_none_or(|op| op.effect.is_read()) {
+        if pass.operation(step).is_none() {
             continue;
         }
         let own = step.accept.iter().map(|accept| (accept, Root::Output));
         let confirm = step.confirm.iter().flat_map(|confirm| &confirm.accept);
         let site = Site::confirmed(pass, step);
         for (accept, about) in own.chain(confirm.map(|accept| (accept, Root::Read))) {
-            found.extend(other_value(pass, &site, (step, args), accept, &about));
+            let other = other_value(pass, &site, (step, args), accept, &about);
+            found.extend(other.or_else(|| {
+                let parts = accept.whole()?.conjuncts().iter();
+                parts
+                    .filter_map(|part| Asked::of(part, &about))
+                    .find_map(|asked| other_place(pass, &site, (step, args), &asked))
+            }));
         }
         if let Some(confirm) = &step.confirm {
             found.extend(other_target(pass, step, args, &confirm.args));
+            found.extend(disagree(step, &confirm.accept));
         }
     }
 }
@@ -55,7 +63,7 @@ fn other_value(
         case.into_iter().find_map(|(subject, demand)| {
             let (name, value) = argument(pass, args, &subject, about)?;
             let is_other = asks_for_one(&demand, &value) && !meets(&value, &demand);
-            if !is_other || !can_hold(pass, site, &subject, &value) {
+            if !is_other || !can_hold(pass, site, (&subject.root, &subject.path), &value) {
                 return None;
             }
             let id = &step.id.value;
@@ -111,11 +119,197 @@ fn asks_for_one(demand: &Demand, value: &Value) -> bool {
 }
 
 /// Whether the place that is looked at can hold the value: else it is another thing of that name.
-fn can_hold(pass: &Pass<'_>, site: &Site<'_>, subject: &DemandSubject, value: &Value) -> bool {
-    match pass.place(site, &subject.root, &subject.path) {
+fn can_hold(
+    pass: &Pass<'_>,
+    site: &Site<'_>,
+    (root, path): (&Root, &[Segment]),
+    value: &Value,
+) -> bool {
+    match pass.place(site, root, path) {
         TypedPlace::Typed(typed) => !typed.is_reported() && !typed.to_type().excludes(value),
         TypedPlace::Absent { .. } => false,
     }
+}
+
+/// The values of one field of which `accept` and `confirm` have none in common.
+fn disagree(step: &Step, confirm: &[Template]) -> Option<Diagnostic> {
+    let demands = |accepts: &[Template], about: &Root| {
+        let parts = accepts.iter().filter_map(Template::whole);
+        let parts = parts.flat_map(|whole| whole.conjuncts());
+        let single = parts.filter_map(|part| {
+            let mut cases = cases(part, true)?;
+            let only = cases.pop()?;
+            cases.is_empty().then_some((part.span, only))
+        });
+        let each = single.flat_map(|(span, case)| case.into_iter().map(move |one| (span, one)));
+        let named = each.filter_map(|(span, (subject, demand))| match subject.path.as_slice() {
+            [Segment::Field(name)] if subject.root == *about && !subject.is_size => {
+                Some((span, name.clone(), asked_values(&demand)?))
+            }
+            _ => None,
+        });
+        named.collect::<Vec<_>>()
+    };
+    let accepted = demands(&step.accept, &Root::Output);
+    let id = &step.id.value;
+    demands(confirm, &Root::Read)
+        .into_iter()
+        .find_map(|(span, name, asked)| {
+            let is_other = |one: &&(Span, String, Vec<Value>)| {
+                one.1 == name && !one.2.iter().any(|value| asked.contains(value))
+            };
+            let (other, ..) = accepted.iter().find(is_other)?;
+            let message = format!("`accept` and `confirm` of `{id}` want different `{name}`");
+            Some(
+                Diagnostic::new(Code::OtherThanGiven, span, message)
+                    .related(*other, "wants another value")
+                    .hint("where the tool goes on after its answer, poll it with `until` in a step")
+                    .step(id),
+            )
+        })
+}
+
+/// The values that a demand asks for, if it lists them.
+fn asked_values(demand: &Demand) -> Option<Vec<Value>> {
+    match demand {
+        Demand::Compares(Compare::Equal, value) => Some(vec![value.clone()]),
+        Demand::Among(values, true) => Some(values.clone()),
+        _ => None,
+    }
+}
+
+/// A condition that asks a field, called like an argument, to equal an expression, or not to.
+struct Asked<'a> {
+    name: &'a str,
+    value: &'a Expr,
+    is_equal: bool,
+}
+
+impl<'a> Asked<'a> {
+    fn of(part: &'a Expr, about: &Root) -> Option<Self> {
+        let ExprKind::Compare(operator @ (Compare::Equal | Compare::NotEqual), left, right) =
+            &part.kind
+        else {
+            return None;
+        };
+        let is_equal = *operator == Compare::Equal;
+        let sides = [(&**left, &**right), (&**right, &**left)];
+        sides.into_iter().find_map(|(field, value)| {
+            let ExprKind::Path(base, accesses) = &field.kind else {
+                return None;
+            };
+            let [Access::Field(name)] = accesses.as_slice() else {
+                return None;
+            };
+            let is_about = matches!(&base.kind, ExprKind::Root(root) if root == about);
+            let is_own = reads(value, &|root| matches!(root, Root::Output | Root::Read));
+            (is_about && !is_own).then_some(Self {
+                name,
+                value,
+                is_equal,
+            })
+        })
+    }
+
+    /// The parameter that it asks for.
+    fn param(&self) -> Option<&'a str> {
+        let ExprKind::Path(base, accesses) = &self.value.kind else {
+            return None;
+        };
+        match (&base.kind, accesses.as_slice()) {
+            (ExprKind::Root(Root::Params), [Access::Field(name)]) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether what it asks for is a field of the argument's name somewhere else.
+    fn is_namesake(&self) -> bool {
+        let ExprKind::Path(_, accesses) = &self.value.kind else {
+            return false;
+        };
+        matches!(accesses.last(), Some(Access::Field(name)) if name == self.name)
+    }
+}
+
+/// Whether an expression reads a root of this kind.
+fn reads(expr: &Expr, wanted: &dyn Fn(&Root) -> bool) -> bool {
+    let own = matches!(&expr.kind, ExprKind::Root(root) if wanted(root));
+    own || expr.children().into_iter().any(|part| reads(part, wanted))
+}
+
+/// The paths that an expression reads, in order.
+fn sources(expr: &Expr) -> Vec<String> {
+    match &expr.kind {
+        ExprKind::Path(base, _) if matches!(base.kind, ExprKind::Root(_)) => vec![expr.form()],
+        ExprKind::Root(_) => vec![expr.form()],
+        _ => expr.children().into_iter().flat_map(sources).collect(),
+    }
+}
+
+/// An acceptance that asks for what stands somewhere else than what the call is given.
+fn other_place(
+    pass: &Pass<'_>,
+    site: &Site<'_>,
+    (step, args): (&Step, &ArgTree),
+    asked: &Asked<'_>,
+) -> Option<Diagnostic> {
+    let (id, name) = (&step.id.value, asked.name);
+    let entry = args.get(name)?;
+    let message = match (sent(pass, entry), &entry.1) {
+        (Some(given), _) if asked.is_equal => {
+            let param = [Segment::Field(asked.param()?.to_owned())];
+            if can_hold(pass, site, (&Root::Params, &param), &given) {
+                return None;
+            }
+            let given = canonical(&given);
+            format!("`{id}` is given the `{name}` {given}, and accepts another")
+        }
+        (None, ArgTree::Template(given)) => {
+            let given = given.whole()?.ast();
+            let each = |root: &Root| matches!(root, Root::Item | Root::Index);
+            let any = |_: &Root| true;
+            let is_same = given.form() == asked.value.form();
+            if !asked.is_equal {
+                let message = format!("`{id}` accepts any `{name}` but the one it is given");
+                (is_same && reads(given, &any)).then_some(message)?
+            } else if reads(given, &each) && !reads(asked.value, &any) {
+                format!("`{id}` accepts the same `{name}` for every item")
+            } else if is_same || !reads(given, &any) {
+                return None;
+            } else if asked.is_namesake() && !are_linked(pass, given, asked) {
+                format!("`{id}` accepts the `{name}` of another place than the call is given")
+            } else if sources(given) == sources(asked.value) && !reads(asked.value, &each) {
+                format!("`{id}` accepts the `{name}` computed otherwise than it is given")
+            } else {
+                return None;
+            }
+        }
+        _ => return None,
+    };
+    Some(
+        Diagnostic::new(Code::OtherThanGiven, asked.value.span, message)
+            .related(entry.1.span(), "given here")
+            .hint("ask for what the call is given; what has to equal it is asserted before")
+            .step(id),
+    )
+}
+
+/// Whether one of two values is what a call answered that was given the other by that name.
+fn are_linked(pass: &Pass<'_>, given: &Expr, asked: &Asked<'_>) -> bool {
+    let answers = |from: &Expr, form: &str| {
+        let calls = pass.plan.steps.iter().filter(|step| {
+            let id = step.id.value.as_str();
+            reads(from, &|root| matches!(root, Root::Step(read) if read == id))
+        });
+        calls.into_iter().any(|step| match &step.kind {
+            StepKind::Tool { args, .. } => args.get(asked.name).is_some_and(|(_, own)| match own {
+                ArgTree::Template(own) => own.whole().is_some_and(|own| own.ast().form() == form),
+                _ => false,
+            }),
+            _ => false,
+        })
+    };
+    answers(asked.value, &given.form()) || answers(given, &asked.value.form())
 }
 
 /// A confirming read that is given another value than the write, or one for all items.
@@ -135,6 +329,10 @@ fn other_target(
         let read_entry = confirm.get(name)?;
         let (_, read) = read_entry;
         let read_value = sent(pass, read_entry)?;
+        let computed = |tree: &ArgTree| {
+            let mut reads = tree.templates().into_iter().flat_map(|t| t.references());
+            reads.next().is_some()
+        };
         let message = match sent(pass, entry) {
             Some(given) if given != read_value => format!(
                 "`{id}` is given the `{}` {}, and `confirm` reads {}",
@@ -145,6 +343,11 @@ fn other_target(
             None if varies(given) => format!(
                 "`confirm` of `{id}` reads the same `{}` for every item",
                 &**name
+            ),
+            None if computed(given) => format!(
+                "`confirm` of `{id}` reads the `{}` {}, whatever the call is given",
+                &**name,
+                canonical(&read_value)
             ),
             _ => return None,
         };

@@ -27,6 +27,8 @@ const DONE: &str = "
     charged deployed restarted stopped disabled enabled closed cancelled canceled booked
     ordered merged archived renamed moved copied uploaded invited assigned tagged noted";
 
+/// Fewest letters of a name that is looked for in a text.
+const STEM_CHARS_MIN: usize = 4;
 /// Behind these a clause begins.
 const JOINTS: &str = "and then please";
 /// Behind these stands what was done.
@@ -39,8 +41,14 @@ const ASIDE: &str = "
     that which when who whom whether what where why how since before after because if unless until";
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+    let unproven = unproven(pass);
     for criterion in &pass.terms.goal.success {
-        let Some(word) = wanted(&criterion.text) else {
+        let named = || {
+            unproven
+                .iter()
+                .find_map(|step| named(&criterion.text, step))
+        };
+        let Some(word) = wanted(&criterion.text).or_else(named) else {
             continue;
         };
         let of = |proof: &&Proof| proof.criterion.value == criterion.id;
@@ -67,6 +75,41 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 )),
         );
     }
+}
+
+/// The steps that do something which no proof looks at, in itself or by reads that follow it.
+fn unproven<'a>(pass: &Pass<'a>) -> Vec<&'a Step> {
+    let read = pass.plan.success.iter().flat_map(|p| p.check.references());
+    let mut open: Vec<&str> = read.filter_map(step_of).collect();
+    let mut proven = BTreeSet::new();
+    let does = |step: &&Step| {
+        let operation = pass.operation(step);
+        operation.is_some_and(|op| !op.effect.is_read())
+    };
+    while let Some(id) = open.pop() {
+        let own = pass.plan.step(id);
+        if proven.insert(id) && !own.as_ref().is_some_and(does) {
+            let before = pass.graph.after.get(id).into_iter().flatten();
+            open.extend(before.map(String::as_str));
+        }
+    }
+    let steps = pass.plan.steps.iter().filter(does);
+    steps
+        .filter(|step| !proven.contains(step.id.value.as_str()))
+        .collect()
+}
+
+/// The word of a text that is the name of a step, or a form of it: `booked` for `book`.
+fn named(text: &str, step: &Step) -> Option<String> {
+    let id = step.id.value.to_lowercase();
+    let verb = id
+        .split(['_', '-', '/'])
+        .next_back()
+        .filter(|verb| verb.len() >= STEM_CHARS_MIN)?;
+    let text = text.to_lowercase();
+    let mut words = text.split(|c: char| !c.is_alphanumeric());
+    let stem = verb.strip_suffix('e').unwrap_or(verb);
+    words.find(|word| word.starts_with(stem)).map(str::to_owned)
 }
 
 /// What proves it: a step of the plan that does something, if there is one.

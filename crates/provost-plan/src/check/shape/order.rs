@@ -7,13 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::Effect;
 use crate::check::Pass;
-use crate::check::graph::step_of;
+use crate::check::graph::{references, step_of};
 use crate::check::order::{Order, OrderNode, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Template;
 use crate::fix::Fix;
-use crate::plan::{OnFailure, StepKind};
+use crate::plan::{OnFailure, Step, StepKind};
 
 /// Most places that one finding points at beside its own.
 const RELATED_MAX: usize = 8;
@@ -146,7 +146,26 @@ fn early(order: &Order<'_>, node: &OrderNode<'_>, can_fail: &StepSet, found: &mu
     found.push(finding);
 }
 
-/// S702: an assertion that nothing waits for, beside a write that it may be meant for.
+/// Whether a step is a question of which one answer is accepted, and without it nothing goes on.
+fn must_be_answered(step: &Step) -> bool {
+    let asks = matches!(step.kind, StepKind::Question { .. });
+    asks && !step.accept.is_empty() && step.on_failure != OnFailure::Continue
+}
+
+/// Whether the plan reads anything of a step.
+fn is_read(pass: &Pass<'_>, id: &str) -> bool {
+    let plan = pass.plan;
+    let in_steps = plan.steps.iter().flat_map(references);
+    let claims = plan.answer.iter();
+    let said = claims.flat_map(|claim| claim.when.iter().chain([&claim.text]));
+    let proofs = plan.success.iter().map(|proof| &proof.check);
+    let at_the_end = said.chain(proofs).flat_map(|text| text.references());
+    in_steps
+        .chain(at_the_end)
+        .any(|read| step_of(read) == Some(id))
+}
+
+/// S702: an assertion or an answer that nothing waits for, beside a write that it may be meant for.
 fn unheeded(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let order = &pass.order;
     let writes = order.all(|node| node.is_call_of(|op| !op.effect.is_read()));
@@ -154,7 +173,18 @@ fn unheeded(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let plain = order.all(|node| node.is_call_of(|op| op.effect == Effect::Write));
     for node in order.nodes() {
         let id = &node.step.id.value;
-        if node.step.asserted().is_none() || !writes.clone().and(&node.after).is_empty() {
+        if node.step.assertion().is_some() && node.step.asserted().is_none() && !is_read(pass, id) {
+            let message = format!("nothing looks at how `{id}` ends, and all goes on if it fails");
+            found.push(
+                Diagnostic::new(Code::UnreadOutput, node.step.id.span, message)
+                    .hint(format!(
+                        "leave out `on_failure: continue`, or read `steps.{id}.status`"
+                    ))
+                    .step(id),
+            );
+        }
+        let is_meant = node.step.asserted().is_some() || must_be_answered(node.step);
+        if !is_meant || !writes.clone().and(&node.after).is_empty() {
             continue;
         }
         let beside = plain.clone().without(&node.before);

@@ -10,9 +10,10 @@ use crate::check::graph::step_of;
 use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Case, both, cases};
-use crate::expr::{Root, Segment, StepStatus, Template};
-use crate::plan::Step;
+use crate::expr::cases::{Case, Demand, both, cases, subject};
+use crate::expr::{ArgTree, Root, Segment, StepStatus, Template};
+use crate::plan::{Step, StepKind};
+use crate::schema::PathType;
 use crate::source::Span;
 
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
@@ -64,6 +65,7 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
         {
             found.push(finding.step(id));
         }
+        found.extend(unfit(pass, accepted, step));
     }
     for condition in &pass.open.conditions {
         let asked = Solver {
@@ -76,6 +78,44 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
             ..finding
         }));
     }
+}
+
+/// T205 of a guard: the step runs only where one of its arguments has a value that does not fit.
+fn unfit(pass: &Pass<'_>, accepted: &AcceptedOutputs, step: &Step) -> Option<Diagnostic> {
+    let (when, StepKind::Tool { args, .. }) = (step.when.as_ref()?, &step.kind) else {
+        return None;
+    };
+    let operation = pass.operation(step)?;
+    let guarded = when.whole()?.cases(true)?;
+    let site = Site::before(step);
+    let solver = guarding(pass, accepted, &site);
+    if solver.never(&guarded).is_some() {
+        return None;
+    }
+    let id = &step.id.value;
+    args.entries().iter().find_map(|(name, given)| {
+        let ArgTree::Template(template) = given else {
+            return None;
+        };
+        let subject = subject(template.whole()?.ast())?;
+        let field = [Segment::Field(name.as_str().to_owned())];
+        let PathType::Known { ty, .. } = operation.input.ty().at(&field) else {
+            return None;
+        };
+        let values = Some(ty.values()).filter(|values| !values.is_empty())?;
+        let fits = vec![vec![(subject, Demand::Among(values, true))]];
+        solver.never(&both(&guarded, &fits)?)?;
+        let message = format!(
+            "`{id}` runs only where its `{}` is none that the tool takes",
+            name.as_str()
+        );
+        Some(
+            Diagnostic::new(Code::NoOverlap, template.span(), message)
+                .related(when.span(), "lets only other values through")
+                .hint("ask in `when` for the values that the tool takes")
+                .step(id),
+        )
+    })
 }
 
 /// Most conditions that are taken together.

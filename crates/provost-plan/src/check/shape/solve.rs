@@ -161,7 +161,13 @@ impl Solver<'_, '_> {
             return None;
         }
         if subject.is_size {
-            return Some(Type::of_json(&json!({ "type": "integer", "minimum": 0 })));
+            let holder = DemandSubject {
+                is_size: false,
+                ..subject.clone()
+            };
+            let sizes = self.type_of(&holder).and_then(|list| list.sizes());
+            let any = || Type::of_json(&json!({ "type": "integer", "minimum": 0 }));
+            return Some(sizes.unwrap_or_else(any));
         }
         match self.pass.place(self.site, &subject.root, &subject.path) {
             TypedPlace::Typed(typed) if !typed.is_reported() => Some(typed.to_type()),

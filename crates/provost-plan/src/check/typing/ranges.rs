@@ -168,6 +168,33 @@ impl Typing<'_, '_> {
         chosen.map(Typed::ty)
     }
 
+    /// Whether a whole number is compared with a written number that is none, which is reported.
+    pub(super) fn fraction(
+        &mut self,
+        (left, a): (&Expr, Kinds),
+        (right, b): (&Expr, Kinds),
+    ) -> bool {
+        let is_fraction = |expr: &Expr| match expr.kind {
+            ExprKind::Double(number) => number.fract() != 0.0,
+            _ => false,
+        };
+        let whole = |kinds: Kinds| !kinds.is_empty() && kinds.within(Kinds::INTEGER | Kinds::NULL);
+        let written = match (is_fraction(left), is_fraction(right)) {
+            (true, false) if whole(b) => left,
+            (false, true) if whole(a) => right,
+            _ => return false,
+        };
+        let message = "a whole number is compared with a fraction";
+        self.found.push(
+            Diagnostic::new(Code::FractionOfWhole, written.span, message)
+                .label("no whole number is this")
+                .hint(
+                    "look at the unit of the value: a percentage is no share, cents are no euros",
+                ),
+        );
+        true
+    }
+
     /// A comparison of an item with a number that its schema excludes; what a name reads is a
     /// condition's business, see `shape`.
     pub(super) fn out_of_range(

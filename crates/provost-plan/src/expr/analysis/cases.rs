@@ -241,7 +241,7 @@ fn is_condition(expr: &Expr) -> bool {
 }
 
 /// What a demand on `expr` is about: nothing if it is a constant, or of a variable.
-fn subject(expr: &Expr) -> Option<DemandSubject> {
+pub(crate) fn subject(expr: &Expr) -> Option<DemandSubject> {
     if constant(expr).is_some() {
         return None;
     }

@@ -1,0 +1,101 @@
+//! Part of the pass `shape`: proofs that count another list than the one that their step goes over.
+//!
+//! Owns S722. A step over a list answers with one output for each item, so a proof that compares
+//! how many there are with the size of a list says which list is meant. INVARIANT: what is found
+//! counts a list that is neither the step's, nor one that this was taken of, nor made of one of
+//! them item by item.
+
+use crate::check::Pass;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::Root;
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind, sources};
+use crate::plan::Step;
+
+pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+    for proof in &pass.plan.success {
+        let Some(check) = proof.check.whole() else {
+            continue;
+        };
+        let mut other = None;
+        look(pass, check.ast(), &mut other);
+        let Some((step, list)) = other else {
+            continue;
+        };
+        let id = &step.id.value;
+        let message = format!(
+            "the proof of `{}` counts another list than `{id}` goes over",
+            proof.criterion.value
+        );
+        let mut finding = Diagnostic::new(Code::OtherList, list.span, message)
+            .label("counted here")
+            .hint(format!(
+                "count the list that `{id}` goes over, or go over this one"
+            ))
+            .step(id);
+        if let Some(each) = &step.for_each {
+            finding = finding.related(each.list.span(), "gone over here");
+        }
+        found.push(finding);
+    }
+}
+
+/// The first comparison of how often a step did something with the size of another list.
+fn look<'a>(pass: &Pass<'a>, expr: &'a Expr, found: &mut Option<(&'a Step, &'a Expr)>) {
+    if found.is_some() {
+        return;
+    }
+    if let ExprKind::Compare(Compare::Equal, left, right) = &expr.kind {
+        let sides = [(left, right), (right, left)];
+        *found = sides.into_iter().find_map(|(outputs, list)| {
+            let step = pass.plan.step(outputs_of(counted(outputs)?)?)?;
+            let gone_over = step.for_each.as_ref()?.list.whole()?.ast();
+            let list = counted(list)?;
+            let form = as_long(list).form();
+            // Why also what it was taken of: whoever counts all of them wants all of them done.
+            let taken_of = sources(as_long(gone_over));
+            let is_same = taken_of.iter().any(|one| as_long(one).form() == form);
+            (!is_same).then_some((step, list))
+        });
+    }
+    for part in expr.children() {
+        look(pass, part, found);
+    }
+}
+
+/// The list that has as many items, of which this one was made item by item.
+fn as_long(mut list: &Expr) -> &Expr {
+    loop {
+        list = match &list.kind {
+            ExprKind::Walk(walk) if walk.kind == WalkKind::Map && walk.filter.is_none() => {
+                &walk.list
+            }
+            ExprKind::Call(Function::Sort | Function::Reverse, arguments) => {
+                match arguments.first() {
+                    Some(sorted) => sorted,
+                    None => return list,
+                }
+            }
+            _ => return list,
+        };
+    }
+}
+
+/// The list whose size an expression is.
+fn counted(expr: &Expr) -> Option<&Expr> {
+    match &expr.kind {
+        ExprKind::Call(Function::Size, arguments) => arguments.first(),
+        _ => None,
+    }
+}
+
+/// The step whose outputs a list is, or is taken of.
+fn outputs_of(list: &Expr) -> Option<&str> {
+    let ExprKind::Path(base, accesses) = &sources(list).last()?.kind else {
+        return None;
+    };
+    match (&base.kind, accesses.as_slice()) {
+        (ExprKind::Root(Root::Step(id)), [Access::Field(field)]) if field == "output" => Some(id),
+        _ => None,
+    }
+}
