@@ -106,13 +106,13 @@ fn what_a_schedule_lacks_is_said() {
     assert_snapshot!(place.run(&["schedules"]), @r#"
     exit 2
     --- stderr
-    error[W801]: `[schedule.a]` needs either `every` or `cron`
+    error[W801]: `[schedule.a]` needs `every` or `cron`
       --> provost.toml:29:1
        |
     29 | [schedule.a]
        | ^^^^^^^^^^^^
 
-    error[W801]: CRONMSG
+    error[W801]: `61` cannot be the minute of `cron`
       --> provost.toml:33:8
        |
     33 | cron = "61 * * * *"

@@ -269,9 +269,7 @@ fn an_api_is_added_by_its_document() {
     assert_snapshot!(add(&["other", "--openapi", "openapi.json", "--only", "nothing"]), @"
     exit 2
     --- stderr
-    error: nothing can be imported from `openapi.json`: NOTTHERE
-
-    hint: `--only` takes ids of operations and tags
+    error: nothing can be imported from `openapi.json`: it has no operation and no tag `nothing`; its operations are `listPages`, `sendPage`, `pageByKey`, `pageByMessage`, `listTickets`, `getTicket`, `commentTicket`, `createDraft`, `getDraft`, `changeDraft`, `publishDraft`, `getPayment`, `createRefund`, `getRefund`, `refundByKey`
     ");
     assert_snapshot!(add(&["other", "--openapi", "provost.toml"]), @"
     exit 2
