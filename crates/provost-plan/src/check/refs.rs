@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Edge, step_of};
+use super::graph::{Edge, references, step_of};
 use super::scope::Site;
 use super::{CheckedPlan, Pass};
 use crate::catalog::Effect;
@@ -416,12 +416,12 @@ impl Refs<'_, '_> {
                 let finding = if self.pass.suggests() {
                     finding
                         .did_you_mean(name, known())
-                        .fix_only_if(Fix::is_of_own_name)
+                        .fix_only_if(|fix| fix.is_of_own_name() && self.reads_its_params())
                 } else {
                     finding
                 };
                 self.found.push(if params.is_empty() {
-                    finding.hint("only a playbook's goal has parameters")
+                    finding.hint("declare it in `params` of the goal")
                 } else {
                     with_list(finding, "it has", known())
                 });
@@ -433,6 +433,31 @@ impl Refs<'_, '_> {
             }
             _ => {}
         }
+    }
+
+    /// Whether the plan reads every parameter that its own goal declares. Why it matters: where one
+    /// is not read, the name that is declared may be the misspelt one.
+    fn reads_its_params(&self) -> bool {
+        let plan = self.pass.plan;
+        let Some(goal) = &plan.goal else {
+            return true;
+        };
+        let claims = plan.answer.iter();
+        let said = claims.flat_map(|claim| claim.when.iter().chain([&claim.text]));
+        let proofs = plan.success.iter().map(|proof| &proof.check);
+        let at_the_end = said.chain(proofs).flat_map(|text| text.references());
+        let read = plan.steps.iter().flat_map(references).chain(at_the_end);
+        let read: BTreeSet<&str> = read
+            .filter(|read| read.root == Root::Params)
+            .filter_map(|read| match read.path.first()? {
+                Segment::Field(name) => Some(name.as_str()),
+                _ => None,
+            })
+            .collect();
+        goal.value
+            .params
+            .keys()
+            .all(|name| read.contains(name.as_str()))
     }
 
     fn end(&mut self) {
