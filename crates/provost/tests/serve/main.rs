@@ -7,6 +7,10 @@
 )]
 
 mod amended;
+mod browser;
+#[cfg(target_os = "linux")]
+mod clock;
+mod closed;
 mod doors;
 mod figures;
 mod kill;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -64,8 +64,19 @@ impl Served {
         Self::by(place, &["mcp", "--http", "127.0.0.1:0", "--token", &token])
     }
 
+    /// A server that is told the time by a clock of its own.
+    #[cfg(target_os = "linux")]
+    pub fn timed(place: &Workplace, clock: &super::clock::MovedClock) -> Self {
+        let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+        clock.give(&mut command);
+        Self::started(command)
+    }
+
     fn by(place: &Workplace, args: &[&str]) -> Self {
-        let mut command = place.command(args);
+        Self::started(place.command(args))
+    }
+
+    fn started(mut command: Command) -> Self {
         // Why: a log that nobody reads would fill its pipe, and the server would wait.
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut printed = String::new();
@@ -184,9 +195,7 @@ impl Served {
 
     pub fn tell(&self, signal: &str) {
         let id = self.id().to_string();
-        let told = std::process::Command::new("kill")
-            .args([signal, &id])
-            .status();
+        let told = Command::new("kill").args([signal, &id]).status();
         assert!(told.unwrap().success());
     }
 
