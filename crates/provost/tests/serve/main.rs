@@ -20,6 +20,7 @@ mod planning;
 mod provider;
 mod python_client;
 mod reread;
+mod resumed;
 mod rights;
 mod roles;
 mod served;
