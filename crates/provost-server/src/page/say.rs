@@ -50,6 +50,8 @@ pub(crate) async fn post(
     let form = Form { statement, nonce };
     match (said(&app, viewer.clone(), run.clone(), form).await, card) {
         (Ok(word), _) => Ok(back_to(&back, word)),
+        // Why as taken: a form's number is its own, and the run has what it said.
+        (Err(problem), _) if problem.kind == ProblemKind::Replayed => Ok(back_to(&back, "taken")),
         (Err(problem), Some(card)) if came_late(problem.kind) => {
             super::card::closed(&app, viewer, (run, card), problem).await
         }
@@ -61,10 +63,7 @@ pub(crate) async fn post(
 fn came_late(kind: ProblemKind) -> bool {
     matches!(
         kind,
-        ProblemKind::NotOpen
-            | ProblemKind::OtherRevision
-            | ProblemKind::Replayed
-            | ProblemKind::Lapsed
+        ProblemKind::NotOpen | ProblemKind::OtherRevision | ProblemKind::Lapsed
     )
 }
 

@@ -11,6 +11,7 @@ mod browser;
 #[cfg(target_os = "linux")]
 mod clock;
 mod closed;
+mod crowd;
 mod doors;
 mod figures;
 mod kill;
