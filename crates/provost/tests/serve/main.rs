@@ -13,6 +13,7 @@ mod clock;
 mod closed;
 mod crowd;
 mod doors;
+mod ending;
 mod figures;
 mod kill;
 mod logins;

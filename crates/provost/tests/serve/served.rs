@@ -205,9 +205,19 @@ impl Served {
     }
 
     /// Ends it as a service manager does; gives the exit code.
-    pub fn end(mut self) -> Option<i32> {
+    pub fn end(self) -> Option<i32> {
         self.tell("-TERM");
+        self.ended()
+    }
+
+    /// The exit code, once it ended.
+    pub fn ended(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
+    }
+
+    /// Whether the process is still there.
+    pub fn is_there(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     /// Ends it as a loss of power does.
