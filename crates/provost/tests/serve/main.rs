@@ -12,6 +12,8 @@ mod browser;
 mod clock;
 mod closed;
 mod crowd;
+#[cfg(target_os = "linux")]
+mod days;
 mod doors;
 mod ending;
 mod figures;

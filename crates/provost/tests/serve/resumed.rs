@@ -260,7 +260,7 @@ fn a_reader_that_does_not_read_holds_nobody_up_and_misses_nothing() {
 }
 
 /// The memory of a server, in kB; 0 where the system does not tell.
-fn memory_of(server: &Served) -> u64 {
+pub fn memory_of(server: &Served) -> u64 {
     let path = format!("/proc/{}/status", server.id());
     let status = std::fs::read_to_string(path).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));

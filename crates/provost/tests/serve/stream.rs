@@ -160,7 +160,7 @@ fn streams_end_with_the_server_and_do_not_hold_it_up() {
         assert_eq!(stream.next().kind, "reset");
     }
     assert_eq!(server.get(&ada, "/v1/events").is(429).problem(), "too-many");
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     assert_eq!(server.end(), Some(0));
     assert!(
         began.elapsed() < Duration::from_secs(10),
