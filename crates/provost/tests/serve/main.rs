@@ -17,6 +17,7 @@ mod days;
 mod doors;
 mod ending;
 mod figures;
+mod hostile;
 mod kill;
 mod logins;
 mod oidc;
