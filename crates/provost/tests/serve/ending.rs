@@ -2,9 +2,10 @@
 //! nothing else begins; told twice, it ends at once.
 
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use super::desk::{Desk, answered};
 use super::served::{Served, team, token};
 use super::stream::Listening;
 use super::workplace::Workplace;
@@ -12,84 +13,6 @@ use super::workplace::Workplace;
 /// Streams that are open, as many as one login may have of each token.
 const TOKENS: usize = 25;
 const STREAMS: usize = 8;
-
-/// A desk that a tool looks at, and that answers when the test says so.
-struct Desk(TcpListener);
-
-impl Desk {
-    /// A workspace with a desk.
-    fn of(place: &Workplace) -> Self {
-        let desk = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = desk.local_addr().unwrap();
-        let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
-        place.write("provost.toml", format!("{config}\n{}", tool(address)));
-        place.write("schemas/none.json", NONE);
-        place.write("schemas/looked.json", LOOKED);
-        place.write("playbooks/look.yaml", LOOK);
-        Self(desk)
-    }
-
-    /// The call that comes next.
-    fn called(&self) -> TcpStream {
-        let (mut call, _) = self.0.accept().unwrap();
-        let mut head = Vec::new();
-        while !head.ends_with(b"\r\n\r\n") {
-            let mut byte = [0];
-            call.read_exact(&mut byte).unwrap();
-            head.push(byte[0]);
-        }
-        call
-    }
-
-    /// Whether nobody called since.
-    fn is_quiet(&self) -> bool {
-        self.0.set_nonblocking(true).unwrap();
-        self.0.accept().is_err()
-    }
-}
-
-fn tool(address: SocketAddr) -> String {
-    format!(
-        r#"
-[tools.desk]
-kind = "http"
-base_url = "http://{address}"
-[tools.desk.ops.look]
-request = {{ method = "GET", path = "/look" }}
-input = "schemas/none.json"
-output = "schemas/looked.json"
-effect = "read"
-"#
-    )
-}
-
-const NONE: &str = r#"{ "type": "object", "additionalProperties": false, "properties": {} }"#;
-
-const LOOKED: &str = r#"{
-  "type": "object", "required": ["free"], "properties": { "free": { "type": "boolean" } }
-}"#;
-
-const LOOK: &str = r#"
-schema: provost/playbook/v1
-match: "Look whether the desk is free"
-goal: { success: [ { id: looked, text: the desk was looked at } ] }
-plan:
-  steps:
-    - { id: look, tool: desk.look, args: {} }
-  success:
-    - { for: looked, check: '${ steps.look.output.free }' }
-  answer:
-    - { text: The desk is free., cites: [look] }
-"#;
-
-fn answered(mut call: TcpStream) {
-    let body = r#"{ "free": true }"#;
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    call.write_all((head + body).as_bytes()).unwrap();
-}
 
 /// The first half of a login by a link, and the rest of its body.
 fn half_a_login(server: &Served, place: &Workplace) -> (TcpStream, String) {

@@ -14,10 +14,12 @@ mod closed;
 mod crowd;
 #[cfg(target_os = "linux")]
 mod days;
+mod desk;
 mod doors;
 mod ending;
 mod figures;
 mod hostile;
+mod in_flight;
 mod kill;
 mod logins;
 mod oidc;
