@@ -18,6 +18,7 @@ mod desk;
 mod doors;
 mod ending;
 mod figures;
+mod forged;
 mod hostile;
 mod in_flight;
 mod kill;
