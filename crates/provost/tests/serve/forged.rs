@@ -51,7 +51,11 @@ fn changed(yes: &Value) -> Vec<String> {
     let mut all = Vec::new();
     for (name, value) in yes.as_object().unwrap() {
         let others = match value {
-            Value::String(text) => vec![json!(format!("{text}a")), json!(text[1..]), json!("")],
+            Value::String(text) => vec![
+                json!(format!("{text}a")),
+                json!(text.chars().skip(1).collect::<String>()),
+                json!(""),
+            ],
             Value::Number(number) => {
                 let number = number.as_i64().unwrap();
                 vec![
