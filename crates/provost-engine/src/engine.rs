@@ -289,8 +289,13 @@ impl Engine {
         self.nudged.notified().await;
     }
 
-    /// Signs where the journal stands, if the workspace says so; for the end of whatever drove
-    /// runs. Waits on this thread.
+    /// Whether the workspace signs where the journal stands.
+    pub(crate) fn signs_heads(&self) -> bool {
+        self.audit.as_ref().is_some_and(|audit| audit.signs())
+    }
+
+    /// Signs where the journal stands, if the workspace says so; while runs are driven and at the
+    /// end of whatever drove them. Waits on this thread.
     ///
     /// # Errors
     /// [`AuditError`] if it cannot; what was driven stands all the same.

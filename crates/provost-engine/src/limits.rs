@@ -97,6 +97,10 @@ pub const EXPORT_LAST_WORK: Duration = Duration::from_secs(5);
 pub const EXPORT_CONTENT_BYTES_MAX: usize = 4 * 1024;
 /// Largest answer of a receiver, in bytes.
 pub const EXPORT_ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// How long a process that drives runs leaves what was committed without a signed head.
+pub const SIGN_EVERY: Duration = Duration::from_secs(5 * 60);
+/// How many events it leaves without one.
+pub const SIGN_EVENTS_MAX: i64 = 10_000;
 /// Largest file of signed heads that is read, in bytes.
 pub const HEADS_BYTES_MAX: u64 = 256 * 1024 * 1024;
 /// Longest reason for accepting a store that signed heads contradict, in bytes.

@@ -15,16 +15,19 @@ use futures::stream::FuturesUnordered;
 use provost_run::event::Event;
 use provost_run::state::State;
 use tokio::sync::watch;
+use tokio::task::JoinError;
 use tokio::time::{MissedTickBehavior, timeout};
 
+use crate::audit::AuditError;
 use crate::clock::now_ms;
 use crate::engine::{Engine, EngineError, ScheduleResult, Scheduled};
 use crate::limits::{
     DRIVEN_RUNS_MAX, IDLE_WAIT_MAX, LOOK_EVERY, LOOK_MIN_EVERY, NOTIFY_LAST, REST_MAX, REST_MIN,
-    SAT_OUT_MAX,
+    SAT_OUT_MAX, SIGN_EVENTS_MAX, SIGN_EVERY,
 };
 use crate::notify::Delivered;
 use crate::session::{DriveEnd, Session, Watcher};
+use crate::store::heads::Head;
 use crate::store::{DueRuns, StoreError};
 
 /// How a process works.
@@ -89,6 +92,8 @@ pub enum WorkEvent<'a> {
     Scheduled(&'a Scheduled),
     /// The files of the workspace were read anew, or are such that they cannot be.
     Workspace(&'a str),
+    /// Where the journal stands could not be signed; it is tried again later.
+    Unsigned(&'a AuditError),
 }
 
 /// Somebody who is told.
@@ -129,6 +134,9 @@ struct Worker<'e> {
     /// When a schedule is due next, and those of which the last moment could not begin a run.
     scheduled: Option<i64>,
     failing: BTreeMap<String, RetryDelay>,
+    /// When the journal was signed last, and the number of its newest event then; none before the
+    /// first look.
+    signed: Option<(i64, i64)>,
 }
 
 /// Drives what can move until `halt` turns true, or nothing can move and that is the end.
@@ -165,6 +173,7 @@ pub async fn work_on(
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut telling = FuturesUnordered::new();
     let mut scheduling = FuturesUnordered::new();
+    let mut signing = FuturesUnordered::new();
     loop {
         let engine = worker.engine();
         if let Some(failure) = engine.store().failure() {
@@ -182,6 +191,10 @@ pub async fn work_on(
         }
         if scheduling.is_empty() && !halted && worker.is_schedule_due() {
             scheduling.push(worker.schedule());
+        }
+        if signing.is_empty() && !halted && worker.is_signing_due()? {
+            let engine = Arc::clone(&engine);
+            signing.push(tokio::task::spawn_blocking(move || engine.sign_head()));
         }
         let idle = working.until_idle && telling.is_empty() && worker.is_idle();
         let idle = idle && scheduling.is_empty();
@@ -203,6 +216,7 @@ pub async fn work_on(
                 let (begun, next) = begun?;
                 worker.begun(&begun, next);
             }
+            Some(signed) = signing.next(), if !signing.is_empty() => worker.signed(signed),
             _ = looks.tick() => {}
             () = engine.nudged() => worker.looked = None,
             Ok(()) = engines.changed() => worker.renewed(),
@@ -232,6 +246,7 @@ impl<'e> Worker<'e> {
             words_left: false,
             scheduled: None,
             failing: BTreeMap::new(),
+            signed: None,
         }
     }
 
@@ -315,6 +330,31 @@ impl<'e> Worker<'e> {
     fn told(&self, all: &[Delivered]) {
         for one in all {
             (self.listener)(&WorkEvent::Notified(one));
+        }
+    }
+
+    /// Whether so much stands without a signed head, or for so long, that it is signed now: what a
+    /// process that never ends did must not be changed unseen for as long as it lives.
+    fn is_signing_due(&mut self) -> Result<bool, StoreError> {
+        let engine = self.engine();
+        if !engine.signs_heads() {
+            return Ok(false);
+        }
+        let newest = engine.store().newest_event()?.map_or(0, |event| event.n);
+        let now = now_ms();
+        let (at, events) = *self.signed.get_or_insert((now, newest));
+        let every = i64::try_from(SIGN_EVERY.as_millis()).unwrap_or(i64::MAX);
+        let is_due = now.saturating_sub(at) >= every || newest - events >= SIGN_EVENTS_MAX;
+        if is_due {
+            self.signed = Some((now, newest));
+        }
+        Ok(is_due)
+    }
+
+    fn signed(&self, signed: Result<Result<Option<Head>, AuditError>, JoinError>) {
+        // Why nothing of a thread that ended: it is tried again, and the process signs at its end.
+        if let Ok(Err(why)) = signed {
+            (self.listener)(&WorkEvent::Unsigned(&why));
         }
     }
 

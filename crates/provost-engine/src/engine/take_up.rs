@@ -168,6 +168,12 @@ impl Engine {
         envelope: &StatementEnvelope,
         now: i64,
     ) -> Result<(), EngineError> {
+        // Why first: whoever said it and was not answered is told that it counts, also after the
+        // run went on or ended by it.
+        if run.state().people.nonces.contains(&envelope.nonce) {
+            let nonce = envelope.nonce.clone();
+            return Err(DriveError::from(StepError::Replayed { nonce }).into());
+        }
         let input = self.inbox.verify(envelope, run.state(), now);
         let input = input.map_err(DriveError::from)?;
         run.step(input, now).map_err(DriveError::from)?;

@@ -34,8 +34,9 @@ struct CardPage {
     question: Markup,
     effect: Option<Seen>,
     said: Option<&'static str>,
-    became: Option<Seen>,
-    stands: Option<String>,
+    /// Why what was said about it does not count.
+    refused: Option<Seen>,
+    became: Option<BecameView>,
     calls: Vec<CallView>,
     look_twice: Vec<(bool, Seen)>,
     terms: Vec<(&'static str, Seen)>,
@@ -56,6 +57,16 @@ struct CardPage {
 struct WithheldPage {
     frame: Frame,
     run: String,
+}
+
+/// What became of a card that is closed, and where it goes on.
+struct BecameView {
+    words: Seen,
+    when: Option<Markup>,
+    /// The card that stands now.
+    stands: Option<String>,
+    /// The revision that took the place of its own.
+    changed: Option<String>,
 }
 
 /// One call on a card.
@@ -83,6 +94,35 @@ pub(crate) async fn show(
     Path((id, digest)): Path<(String, String)>,
     Query(back): Query<Back>,
 ) -> Result<Response, Problem> {
+    drawn(&app, viewer, (id, digest), Told::Back(back)).await
+}
+
+/// The page of a card that closed before what somebody said about it came: they decided on what
+/// they saw, and are shown what stands.
+pub(super) async fn closed(
+    app: &App,
+    viewer: Viewer,
+    card: (String, String),
+    problem: Problem,
+) -> Result<Response, Problem> {
+    let status = problem.status();
+    let mut page = drawn(app, viewer, card, Told::Refused(problem)).await?;
+    *page.status_mut() = status;
+    Ok(page)
+}
+
+/// What who said something is told on the page of a card.
+enum Told {
+    Back(Back),
+    Refused(Problem),
+}
+
+async fn drawn(
+    app: &App,
+    viewer: Viewer,
+    (id, digest): (String, String),
+    told: Told,
+) -> Result<Response, Problem> {
     let drawn = app.read(move |shared| {
         let run = match found(shared, &viewer, &id)? {
             Ok(run) => run,
@@ -96,7 +136,7 @@ pub(crate) async fn show(
             viewer: &viewer,
             run: &run,
         };
-        looked.page(card, &back)
+        looked.page(card, &told)
     });
     drawn.await
 }
@@ -112,7 +152,7 @@ impl Looked<'_> {
     fn page(
         &self,
         (digest, known): (&Digest, &CardState),
-        back: &Back,
+        told: &Told,
     ) -> Result<Response, Problem> {
         let run = self.run.state().head.run.clone();
         let frame = Frame::of(self.viewer, "inbox").on(&run);
@@ -143,9 +183,15 @@ impl Looked<'_> {
             title: seen(&view.question),
             question: parts::marked(&view.question),
             effect: said.effect,
-            said: back.words(),
+            said: match told {
+                Told::Back(back) => back.words(),
+                Told::Refused(_) => None,
+            },
+            refused: match told {
+                Told::Back(_) => None,
+                Told::Refused(problem) => Some(seen(&problem.detail)),
+            },
             became: (!known.open).then(|| self.became(digest, known)),
-            stands: (!known.open).then(|| self.stands(&run)).flatten(),
             calls: said.calls,
             look_twice: said.look_twice,
             terms: said.terms,
@@ -171,7 +217,7 @@ impl Looked<'_> {
     }
 
     /// What became of a card that is not open any more.
-    fn became(&self, digest: &Digest, known: &CardState) -> Seen {
+    fn became(&self, digest: &Digest, known: &CardState) -> BecameView {
         use provost_engine::run::event::Event;
         let of = |event: &Event| match event {
             Event::ApprovalGiven {
@@ -185,17 +231,22 @@ impl Looked<'_> {
             }
             _ => None,
         };
-        let said = self
-            .run
-            .events
-            .iter()
-            .rev()
-            .find_map(|(event, _)| of(event));
+        let mut events = self.run.events.iter().rev();
+        let said = events.find_map(|(event, at)| Some((of(event)?, *at)));
         let or = match known.agreed {
             Some(_) => "Approved.",
             None => "It was superseded: another plan, or other terms, took its place.",
         };
-        seen(said.unwrap_or_else(|| or.to_owned()))
+        let (words, when) = said.unzip();
+        let run = &self.run.state().head.run;
+        let revision = self.run.state().in_force.revision;
+        let changed = known.agreed.is_none() && known.card.revision < revision;
+        BecameView {
+            words: seen(words.unwrap_or_else(|| or.to_owned())),
+            when: when.map(parts::at),
+            stands: self.stands(run),
+            changed: changed.then(|| format!("/runs/{run}/revisions/{revision}")),
+        }
     }
 
     /// Where what is open now of the run is looked at.

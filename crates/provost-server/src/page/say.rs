@@ -39,15 +39,32 @@ pub(crate) async fn post(
             Ok((run.state().head.run.clone(), statement))
         })
         .await?;
-    let back = match &statement {
-        Statement::Approve { card, .. } | Statement::Reject { card, .. } => {
-            format!("/runs/{run}/cards/{card}")
-        }
-        _ => format!("/runs/{run}"),
+    let card = match &statement {
+        Statement::Approve { card, .. } | Statement::Reject { card, .. } => Some(card.to_string()),
+        _ => None,
     };
-    said(&app, viewer, run, Form { statement, nonce })
-        .await
-        .map(|word| back_to(&back, word))
+    let back = match &card {
+        Some(card) => format!("/runs/{run}/cards/{card}"),
+        None => format!("/runs/{run}"),
+    };
+    let form = Form { statement, nonce };
+    match (said(&app, viewer.clone(), run.clone(), form).await, card) {
+        (Ok(word), _) => Ok(back_to(&back, word)),
+        // Why as taken: a form's number is its own, and the run has what it said.
+        (Err(problem), _) if problem.kind == ProblemKind::Replayed => Ok(back_to(&back, "taken")),
+        (Err(problem), Some(card)) if came_late(problem.kind) => {
+            super::card::closed(&app, viewer, (run, card), problem).await
+        }
+        (Err(problem), _) => Err(problem),
+    }
+}
+
+/// Whether what was said would have counted before.
+fn came_late(kind: ProblemKind) -> bool {
+    matches!(
+        kind,
+        ProblemKind::NotOpen | ProblemKind::OtherRevision | ProblemKind::Lapsed
+    )
 }
 
 /// A statement as a form has it.

@@ -4,6 +4,7 @@
 // in both themes; hostile texts run nothing; no page asks anybody else for anything.
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
+import { createServer } from "node:http";
 import { after, test } from "node:test";
 import { Stage, faults, unseen } from "./stage.mjs";
 
@@ -275,6 +276,82 @@ test("hostile texts are text: nothing runs, nothing breaks", async () => {
   await session.send("Runtime.evaluate", { expression: "setTimeout(() => alert(1))" });
   await page.waitForTimeout(200);
   assert.deepEqual(page.wrong, ["a dialog: 1"]);
+});
+
+// A page of another site, opened by somebody who is signed in: `localhost` and `127.0.0.1` are two
+// sites. It tries everything that a browser lets a page try.
+const FOREIGN = (to, run, card) => `<!doctype html><title>another</title>
+<form id=form method=post action="${to}/runs/${run}/statements" target=_blank>
+<input name=kind value=approve><input name=card value="${card}"></form>
+<img id=image src="${to}/runs/${run}"><iframe id=frame src="${to}/runs/${run}/cards/${card}"></iframe>`;
+
+test("a page of another site sends nothing, reads nothing and shows nothing of this one", async () => {
+  const place = await stage("sla");
+  const page = await place.browser();
+  await place.enter(page);
+  const run = await begin(page, place.origin, SLA);
+  await page.waitForSelector("#waits .row");
+  await page.click("#waits .row");
+  await page.waitForSelector("#decide");
+  const [, id, card] = new URL(page.url()).pathname.match(/runs\/([a-z2-7]+)\/cards\/(.+)$/);
+  const other = createServer((_, answer) => {
+    answer.setHeader("content-type", "text/html");
+    answer.end(FOREIGN(place.origin, id, card));
+  });
+  await new Promise((done) => other.listen(0, "127.0.0.1", done));
+  const foreign = await page.context().newPage();
+  await foreign.goto(`http://localhost:${other.address().port}/`);
+  const tried = await foreign.evaluate(async ([to, id, card]) => {
+    const said = {};
+    const body = `kind=approve&card=${card}`;
+    const type = "application/x-www-form-urlencoded";
+    for (const mode of ["no-cors", "cors"]) {
+      for (const [path, headers, text] of [
+        [`/runs/${id}/statements`, { "content-type": type }, body],
+        [`/v1/runs/${id}/statements`, { "content-type": "text/plain" }, JSON.stringify({ kind: "approve", card })],
+      ]) {
+        const options = { method: "POST", mode, credentials: "include", headers, body: text };
+        said[`${mode} ${path}`] = await fetch(to + path, options).then((answer) => answer.type, () => "refused");
+      }
+    }
+    said.read = await fetch(`${to}/v1/me`, { credentials: "include" }).then((answer) => answer.text(), () => "refused");
+    said.stream = await new Promise((done) => {
+      const stream = new EventSource(`${to}/v1/events`, { withCredentials: true });
+      stream.onerror = () => done("refused");
+      stream.onmessage = stream.onopen = () => done("open");
+    });
+    said.image = document.querySelector("#image").naturalWidth;
+    const popup = open(`${to}/runs/${id}`);
+    await new Promise((done) => setTimeout(done, 500));
+    try {
+      said.popup = popup.document.title;
+    } catch {
+      said.popup = "refused";
+    }
+    return said;
+  }, [place.origin, id, card]);
+  for (const [what, became] of Object.entries(tried)) {
+    assert.ok(["refused", "opaque", 0].includes(became), `${what}: ${became}`);
+  }
+  // The form leads a browser there, as no script can: the page says that it comes from elsewhere.
+  const [shown] = await Promise.all([
+    page.context().waitForEvent("page"),
+    foreign.evaluate(() => document.querySelector("#form").submit()),
+  ]);
+  await shown.waitForLoadState();
+  assert.doesNotMatch(await shown.content(), /taken/);
+  const frame = foreign.frames().find((one) => one !== foreign.mainFrame());
+  assert.equal(await frame.locator("#decide").count(), 0, "a card is shown in a frame");
+  // Nothing came of it; the control: the same form of this site's own page is taken.
+  await page.goto(run);
+  await page.waitForSelector("#waits .row");
+  assert.equal(await place.sent(), 0);
+  await page.click("#waits .row");
+  await page.locator("#yes").scrollIntoViewIfNeeded();
+  await page.waitForSelector("#yes:enabled");
+  await page.click("#yes");
+  await page.waitForURL(/said=taken/);
+  other.close();
 });
 
 test("the controls: a planted fault, a refused style and a foreign request are seen", async () => {

@@ -74,6 +74,10 @@ impl DriveLog {
                 line(level, run, "scheduled", &text);
             }
             WorkEvent::Workspace(told) => line(Info, "-", "workspace", told),
+            WorkEvent::Unsigned(why) => {
+                let text = format!("the journal could not be signed, retrying: {why}");
+                line(Warn, "-", "unsigned", &text);
+            }
             WorkEvent::Failed { run, why, rest } => {
                 self.narrators.borrow_mut().remove(*run);
                 let seconds = rest.as_secs();

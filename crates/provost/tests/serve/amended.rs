@@ -1,78 +1,10 @@
 //! A run is amended on its page: what was typed is checked, kept while it has errors, and bound to
 //! the revision that was read.
 
-use std::fmt::Write as _;
-
 use serde_json::{Value, json};
 
-use super::served::{Answer, Served, note, team, token};
-
-/// A form as a browser sends it.
-fn form(fields: &[(&str, &str)]) -> String {
-    let coded = |text: &str| {
-        text.bytes().fold(String::new(), |mut out, byte| {
-            match byte {
-                byte if byte.is_ascii_alphanumeric() => out.push(char::from(byte)),
-                b'\n' => out.push_str("%0D%0A"),
-                byte => write!(out, "%{byte:02X}").unwrap(),
-            }
-            out
-        })
-    };
-    let pairs = fields.iter();
-    let pairs = pairs.map(|(name, value)| format!("{}={}", coded(name), coded(value)));
-    pairs.collect::<Vec<_>>().join("&")
-}
-
-/// Somebody in a browser.
-struct Browser<'s> {
-    server: &'s Served,
-    cookie: String,
-}
-
-impl Browser<'_> {
-    fn open(&self, path: &str) -> Answer {
-        let heads = [
-            ("Host", self.server.host.as_str()),
-            ("Cookie", self.cookie.as_str()),
-        ];
-        self.server.send(&format!("GET {path}"), &heads, "")
-    }
-
-    fn send(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
-        let heads = [
-            ("Host", self.server.host.as_str()),
-            ("Cookie", self.cookie.as_str()),
-            ("Sec-Fetch-Site", "same-origin"),
-            ("Content-Type", "application/x-www-form-urlencoded"),
-        ];
-        self.server
-            .send(&format!("POST {path}"), &heads, &form(fields))
-    }
-}
-
-/// The text of an element of a page, as a browser reads it.
-fn text_of(page: &str, before: &str) -> String {
-    let text = page
-        .split(before)
-        .nth(1)
-        .unwrap_or_else(|| panic!("{page}"));
-    let text = text.split_once('>').unwrap().1.split('<').next().unwrap();
-    let known = [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#34;", "\""),
-        ("&#39;", "'"),
-        ("&#60;", "<"),
-        ("&#62;", ">"),
-        ("&#38;", "&"),
-        ("&amp;", "&"),
-    ];
-    known
-        .iter()
-        .fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
-}
+use super::browser::{Browser, text_of};
+use super::served::{Served, note, team, token};
 
 #[test]
 fn a_plan_and_a_goal_are_amended_on_the_page() {
@@ -81,11 +13,7 @@ fn a_plan_and_a_goal_are_amended_on_the_page() {
     let ada = token(&place, "ada", "ada", &[]);
     let run = server.begin(&ada, &note("a"));
     server.card(&ada, &run);
-    let cookie = server.invited(&place, "ada");
-    let browser = Browser {
-        server: &server,
-        cookie,
-    };
+    let browser = Browser::of(&server, &place, "ada");
     let path = format!("/runs/{run}/amend");
     let linked = browser.open(&format!("/runs/{run}")).is(200);
     assert!(linked.body.contains(&format!("href=\"{path}\"")));
@@ -177,11 +105,7 @@ fn whom_policy_keeps_from_amending_is_shown_no_form() {
     server.card(&ada, &run);
     let path = format!("/runs/{run}/amend");
     for (who, may) in [("chi", false), ("bo", true)] {
-        let cookie = server.invited(&place, who);
-        let browser = Browser {
-            server: &server,
-            cookie,
-        };
+        let browser = Browser::of(&server, &place, who);
         let page = browser.open(&path).is(200).body;
         assert_eq!(page.contains("<textarea"), may, "{who}: {page}");
         let fields = [

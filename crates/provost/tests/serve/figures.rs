@@ -47,14 +47,14 @@ fn size() -> Size {
 }
 
 /// A run that is over, as often as is wanted.
-struct Finished {
+pub struct Finished {
     id: String,
     events: Vec<StoredEvent>,
     row: RunRow,
 }
 
 impl Finished {
-    fn of(store: &Store, id: &str) -> Self {
+    pub fn of(store: &Store, id: &str) -> Self {
         Self {
             id: id.to_owned(),
             events: store.load(id).unwrap(),
@@ -63,7 +63,7 @@ impl Finished {
     }
 
     /// Appends it again, for another person and under another id and goal.
-    fn again(&self, store: &Store, at: usize, person: &str) {
+    pub fn again(&self, store: &Store, at: usize, person: &str) {
         const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
         let letters = (0..12).map(|place| char::from(LETTERS[(at >> (place * 5)) & 31]));
         let id: String = letters.collect();

@@ -7,8 +7,20 @@
 )]
 
 mod amended;
+mod browser;
+#[cfg(target_os = "linux")]
+mod clock;
+mod closed;
+mod crowd;
+#[cfg(target_os = "linux")]
+mod days;
+mod desk;
 mod doors;
+mod ending;
 mod figures;
+mod forged;
+mod hostile;
+mod in_flight;
 mod kill;
 mod logins;
 mod oidc;
@@ -16,6 +28,7 @@ mod planning;
 mod provider;
 mod python_client;
 mod reread;
+mod resumed;
 mod rights;
 mod roles;
 mod served;

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -64,8 +64,19 @@ impl Served {
         Self::by(place, &["mcp", "--http", "127.0.0.1:0", "--token", &token])
     }
 
+    /// A server that is told the time by a clock of its own.
+    #[cfg(target_os = "linux")]
+    pub fn timed(place: &Workplace, clock: &super::clock::MovedClock) -> Self {
+        let mut command = place.command(&["serve", "--listen", "127.0.0.1:0"]);
+        clock.give(&mut command);
+        Self::started(command)
+    }
+
     fn by(place: &Workplace, args: &[&str]) -> Self {
-        let mut command = place.command(args);
+        Self::started(place.command(args))
+    }
+
+    fn started(mut command: Command) -> Self {
         // Why: a log that nobody reads would fill its pipe, and the server would wait.
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut printed = String::new();
@@ -96,7 +107,12 @@ impl Served {
 
     /// One request, with exactly these heads.
     pub fn send(&self, line: &str, heads: &[(&str, &str)], body: &str) -> Answer {
-        let mut stream = TcpStream::connect(&self.host).unwrap();
+        self.try_send(line, heads, body).unwrap()
+    }
+
+    /// The same to a server that may have died: none if nobody is there.
+    pub fn try_send(&self, line: &str, heads: &[(&str, &str)], body: &str) -> Option<Answer> {
+        let mut stream = TcpStream::connect(&self.host).ok()?;
         let mut text = format!("{line} HTTP/1.1\r\nConnection: close\r\n");
         for (name, value) in heads {
             text.push_str(&format!("{name}: {value}\r\n"));
@@ -107,7 +123,7 @@ impl Served {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         assert_eq!(canary::leaks(&bytes), [""; 0]);
-        read(&String::from_utf8_lossy(&bytes))
+        Some(read(&String::from_utf8_lossy(&bytes)))
     }
 
     /// A request of a program with this token; its answer is held against the document.
@@ -184,16 +200,24 @@ impl Served {
 
     pub fn tell(&self, signal: &str) {
         let id = self.id().to_string();
-        let told = std::process::Command::new("kill")
-            .args([signal, &id])
-            .status();
+        let told = Command::new("kill").args([signal, &id]).status();
         assert!(told.unwrap().success());
     }
 
     /// Ends it as a service manager does; gives the exit code.
-    pub fn end(mut self) -> Option<i32> {
+    pub fn end(self) -> Option<i32> {
         self.tell("-TERM");
+        self.ended()
+    }
+
+    /// The exit code, once it ended.
+    pub fn ended(mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
+    }
+
+    /// Whether the process is still there.
+    pub fn is_there(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
     }
 
     /// Ends it as a loss of power does.

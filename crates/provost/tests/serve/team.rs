@@ -136,37 +136,6 @@ fn an_agent_begins_and_says_nothing() {
 }
 
 #[test]
-fn of_many_answers_to_one_card_one_counts() {
-    let place = team();
-    let server = Served::of(&place);
-    let ada = token(&place, "ada", "ada", &[]);
-    let run = server.begin(&ada, &note("a"));
-    let card = server.card(&ada, &run);
-    let many: Vec<String> = (0..20)
-        .map(|n| token(&place, &format!("t{n}"), ["bo", "chi"][n % 2], &[]))
-        .collect();
-    let approve = json!({ "kind": "approve", "card": card });
-    let to = format!("POST /v1/runs/{run}/statements");
-    let answers: Vec<(u16, String)> = std::thread::scope(|scope| {
-        let all: Vec<_> = many
-            .iter()
-            .map(|token| scope.spawn(|| server.ask(token, &to, &approve)))
-            .collect();
-        let all = all.into_iter().map(|one| one.join().unwrap());
-        all.map(|answer| (answer.status, answer.body)).collect()
-    });
-    let counted = answers.iter().filter(|(status, _)| *status == 200).count();
-    assert_eq!(counted, 1, "{answers:?}");
-    assert!(
-        answers
-            .iter()
-            .all(|(status, _)| [200, 409].contains(status)),
-        "{answers:?}"
-    );
-    server.until(&ada, &run, "succeeded");
-}
-
-#[test]
 fn a_decision_is_the_same_event_through_every_door() {
     let place = team();
     let server = Served::of(&place);
