@@ -229,7 +229,7 @@ fn of_stops(workspace: &Workspace) -> SetupFinding {
     SetupFinding::fit("pauses", said.join("; "))
 }
 
-/// Who is to be told, and what was to be told and was not. Nothing where nobody is told of anything.
+/// Who is to be told, and what was to be told and was not. Nothing where nobody is told.
 fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
     let left = match Store::open_read_only(&workspace.store_dir()) {
         Ok(store) => store.undelivered(now_ms()),
