@@ -368,15 +368,23 @@ pub(super) fn hold(
         Err(diagnostics) => return found.add(&source, hinted(diagnostics)),
     };
     let drift = lock.drift(&Lock::of(&config.catalog, BTreeMap::new()));
-    let lacking = match drift.is_empty() {
-        true => BTreeMap::new(),
-        false => lacking(root, config),
+    let lacking = match drift.iter().any(is_elsewhere) {
+        true => lacking(root, config),
+        false => BTreeMap::new(),
     };
     let findings = drift
         .iter()
         .filter_map(|drift| finding(drift, config, &lacking))
         .collect();
     found.add(&config.source, findings);
+}
+
+/// Whether a tool reaches something else than was reviewed.
+fn is_elsewhere(drift: &Drift) -> bool {
+    let Drift::Changed { fields, .. } = drift else {
+        return false;
+    };
+    fields.iter().any(|field| field == "endpoint")
 }
 
 /// What the tools lack that cannot work: what such a tool reaches is not what was reviewed, and
@@ -410,7 +418,7 @@ fn finding(
     let table = config.tools.iter().find(|config| config.name() == server);
     let span = table.map_or_else(Span::default, provost_tools::ToolConfig::span);
     let found = Diagnostic::new(Code::Drift, span, message);
-    Some(match lacking.get(server) {
+    Some(match lacking.get(server).filter(|_| is_elsewhere(drift)) {
         Some(lacks) => found.hint(format!("first of all, the tool cannot work: {lacks}")),
         None => found.hint("check the change; locking the tools again accepts it"),
     })

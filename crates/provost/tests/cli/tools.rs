@@ -114,7 +114,8 @@ fn a_tool_that_cannot_work_is_told_before_its_change_is_to_be_accepted() {
     let said = "hint: first of all, the tool cannot work: the folder `nots` of the tool `notes` is not there";
     assert!(ran.stderr.contains(said), "{ran}");
     let ran = place.run(&["tools", "lock"]).exits(0);
-    let said = "warning: the tool `notes` cannot work: the folder `nots` of the tool `notes` is not there";
+    let said =
+        "warning: the tool `notes` cannot work: the folder `nots` of the tool `notes` is not there";
     assert!(ran.stderr.contains(said), "{ran}");
     place.edit("provost.toml", "root = \"nots\"", "root = \"notes\"");
     let ran = place.run(&["tools", "lock"]).exits(0);
