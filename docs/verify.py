@@ -490,6 +490,8 @@ def main(path, *rest):
         del rest[at:at + 2]
     heads, *known = rest or [None]
     db = sqlite3.connect(pathlib.Path(path).absolute().as_uri() + "?mode=ro", uri=True)
+    page = db.execute("SELECT page_size FROM pragma_page_size, sqlite_schema").fetchone()[0]
+    need(pathlib.Path(path).stat().st_size % page == 0, "the file ends within a page: its end is missing")
     db.execute("BEGIN")
     store, links, pruned, said = journal(db)
     said += people_said(db, store, people, vouchers) if people is not None else ", no statements looked at"

@@ -376,6 +376,9 @@ impl Engine {
         whom: OnBehalf,
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
+        self.inbox
+            .refuse_secret(&new.goal.text)
+            .map_err(DriveError::from)?;
         let planner = self.planner(&new.planner)?;
         // Why boxed: what asks a server would take much room in every run.
         Box::pin(self.refuse_unfit(&new.planner)).await?;

@@ -5,11 +5,13 @@
 //! the same at every delivery.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::time::Duration;
 
 use provost_run::state::WaitKind;
 use provost_wire::SecretName;
 use provost_wire::http::BaseUrl;
+use provost_wire::process::command_lacks;
 
 mod body;
 pub(crate) mod compose;
@@ -32,6 +34,17 @@ pub struct NotifyTarget {
     pub remind: Option<Duration>,
     /// Who else is told when it still waits.
     pub escalate: Option<Escalation>,
+}
+
+impl NotifyTarget {
+    /// Why nobody can be told, as far as files and variables tell. Nothing is started or sent.
+    #[must_use]
+    pub fn defect(&self, root: &Path) -> Option<String> {
+        match &self.by {
+            DeliveryMethod::Command(argv) => command_lacks(argv, &[], root),
+            DeliveryMethod::Webhook { secret, .. } => Some(secret.resolve(root).err()?.to_string()),
+        }
+    }
 }
 
 /// How somebody is told.

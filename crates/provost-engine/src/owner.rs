@@ -137,6 +137,17 @@ pub fn living(store_dir: &Path) -> io::Result<Vec<LivingOwner>> {
     Ok(owners)
 }
 
+/// Whether the owner `instance` of the store in `store_dir` lives, for whoever owns nothing there.
+/// A file that cannot be opened for another reason than being gone counts as alive.
+#[must_use]
+pub fn lives(store_dir: &Path, instance: &str) -> bool {
+    match File::open(store_dir.join(OWNERS_DIR).join(format!("{instance}.lock"))) {
+        // Why shared: two that look at once must not take each other for the owner.
+        Ok(file) => file.try_lock_shared().is_err(),
+        Err(error) => error.kind() != io::ErrorKind::NotFound,
+    }
+}
+
 impl Owner {
     pub(crate) fn new(store: &Path) -> io::Result<Self> {
         let dir = store.join(OWNERS_DIR);

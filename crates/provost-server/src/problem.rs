@@ -247,7 +247,9 @@ impl From<StatementError> for Problem {
             StatementError::OtherRun { .. } => ProblemKind::Unfit,
             StatementError::OtherRevision { .. } => ProblemKind::OtherRevision,
             StatementError::Lapsed { .. } => ProblemKind::Lapsed,
-            StatementError::Early { .. } | StatementError::TooLong { .. } => ProblemKind::Unfit,
+            StatementError::Early { .. }
+            | StatementError::TooLong { .. }
+            | StatementError::HoldsSecret => ProblemKind::Unfit,
             StatementError::Unvouched { .. } | StatementError::ForgedVoucher { .. } => {
                 ProblemKind::Vouch
             }

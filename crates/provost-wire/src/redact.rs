@@ -16,12 +16,19 @@ const MARK: &[u8] = b"[redacted]";
 const BASE64: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Replaces the values of secrets, in every form that they may take, by a mark.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Redactor {
     /// Every form of every value, longest first.
     needles: Vec<Vec<u8>>,
     /// The bytes with which one of them begins.
     first: BTreeSet<u8>,
+}
+
+/// Says nothing of what it knows.
+impl std::fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Redactor")
+    }
 }
 
 impl Redactor {
@@ -113,6 +120,12 @@ impl Redactor {
             .iter()
             .find(|needle| rest.starts_with(needle))
             .map(Vec::len)
+    }
+
+    /// Whether a text holds one of the secrets, in any form.
+    #[must_use]
+    pub fn finds_in(&self, text: &str) -> bool {
+        !self.needles.is_empty() && self.redact(text.as_bytes()) != text.as_bytes()
     }
 
     /// The text with a mark in place of every secret.

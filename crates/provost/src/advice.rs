@@ -27,6 +27,15 @@ impl Advice for StoreError {
             Self::Moved { .. } | Self::SeqMismatch { .. } => {
                 Some("another process took over the run: `provost trace` shows it")
             }
+            Self::NotAJournal { .. } | Self::Failed { .. } => Some(
+                "`provost restore FILE` puts a backup in its place, and keeps this one; without a \
+                 backup, move the file away: writes in doubt and calls made before are then \
+                 forgotten",
+            ),
+            Self::Damaged { .. } => Some(
+                "the journal was changed from outside or the disk is damaged: \
+                 `provost restore FILE` puts a backup in its place, and keeps this one",
+            ),
             other => other.hint(),
         }
     }

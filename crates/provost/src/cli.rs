@@ -58,6 +58,7 @@ mod token;
 mod tools;
 mod trace;
 mod undo;
+mod undriven;
 mod validity;
 mod why;
 mod work;

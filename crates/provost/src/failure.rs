@@ -323,6 +323,9 @@ impl From<StatementError> for Failure {
             StatementError::OtherRevision { .. } | StatementError::Lapsed { .. } => {
                 Some("`provost inbox` shows what waits now")
             }
+            StatementError::HoldsSecret => {
+                Some("leave it out: a tool gets it by its entry in provost.toml")
+            }
             StatementError::Malformed(_)
             | StatementError::Early { .. }
             | StatementError::TooLong { .. }

@@ -10,6 +10,7 @@ use provost_plan::policy::People;
 use provost_run::machine::Input;
 use provost_run::state::State;
 use provost_run::statement::{Credential, Statement};
+use provost_wire::Redactor;
 
 use super::envelope::{MalformedStatement, Signature, StatementEnvelope};
 
@@ -43,6 +44,8 @@ pub struct Inbox {
     pub(super) people: People,
     pub(super) required: RequiredCredential,
     pub(super) solo: bool,
+    /// What nobody may say, since the journal keeps it.
+    secrets: Redactor,
 }
 
 /// A statement that does not count.
@@ -118,6 +121,9 @@ pub enum StatementError {
         /// Who it claims to be of.
         by: String,
     },
+    /// It holds what the journal must not keep.
+    #[error("this holds the value of a secret of the workspace, and the journal would keep it")]
+    HoldsSecret,
     /// The signature is over something else.
     #[error("the signature on this statement of `{by}` does not match its content")]
     Forged {
@@ -146,6 +152,7 @@ impl Inbox {
             people,
             required,
             solo: false,
+            secrets: Redactor::default(),
         }
     }
 
@@ -156,7 +163,19 @@ impl Inbox {
     pub fn of(workspace: &Workspace, store: &Store) -> Result<Self, StoreError> {
         let required = workspace.required().clone();
         let inbox = Self::new(store.name()?, workspace.people().clone(), required);
-        Ok(inbox.in_solo(workspace.is_solo()))
+        let secrets = workspace.redactor();
+        Ok(Self { secrets, ..inbox }.in_solo(workspace.is_solo()))
+    }
+
+    /// Refuses words that hold the value of a secret of the workspace: the journal keeps them.
+    ///
+    /// # Errors
+    /// [`StatementError::HoldsSecret`], which does not show it.
+    pub(crate) fn refuse_secret(&self, words: &str) -> Result<(), StatementError> {
+        match self.secrets.finds_in(words) {
+            true => Err(StatementError::HoldsSecret),
+            false => Ok(()),
+        }
     }
 
     /// The same for a workspace in which one person may be everybody.
@@ -205,6 +224,7 @@ impl Inbox {
                 run: envelope.run.clone(),
             });
         }
+        self.refuse_secret(&envelope.to_text())?;
         in_time(envelope, now)?;
         let required = self.required(&envelope.statement, state);
         self.verify_credential(envelope, required)?;

@@ -227,8 +227,8 @@ impl StoreError {
             }
             Self::Missing { .. } => "nothing has run in this workspace yet",
             Self::NotAJournal { .. } | Self::Failed { .. } => {
-                "put a backup in its place, or move the file away: a new journal is then begun, \
-                 without the runs of the old one"
+                "put a backup in its place; without one, move the file away: a new journal is then \
+                 begun, and writes in doubt and calls made before are forgotten"
             }
             Self::LogUnread { .. } => {
                 "copy the whole directory to where you may write, and look at the copy"

@@ -34,6 +34,7 @@ mod earlier;
 mod effects;
 mod error;
 mod feed;
+mod file_size;
 mod guard;
 mod log;
 mod notices;

@@ -13,7 +13,7 @@ use provost_plan::diagnostic::Diagnostic;
 use provost_plan::digest::{Digest, Domain, canonical};
 use provost_plan::node::{Fields, Kind, Node, parse_toml};
 use provost_plan::source::{Source, Span};
-use provost_tools::{DEFINITION_FIELDS, Definition, Listing};
+use provost_tools::{DEFINITION_FIELDS, Definition, Listing, Toolbox};
 use serde_json::{Map, Value};
 
 use super::WorkspaceError;
@@ -368,14 +368,39 @@ pub(super) fn hold(
         Err(diagnostics) => return found.add(&source, hinted(diagnostics)),
     };
     let drift = lock.drift(&Lock::of(&config.catalog, BTreeMap::new()));
+    let lacking = match drift.iter().any(is_elsewhere) {
+        true => lacking(root, config),
+        false => BTreeMap::new(),
+    };
     let findings = drift
         .iter()
-        .filter_map(|drift| finding(drift, config))
+        .filter_map(|drift| finding(drift, config, &lacking))
         .collect();
     found.add(&config.source, findings);
 }
 
-fn finding(drift: &Drift, config: &Config) -> Option<Diagnostic> {
+/// Whether a tool reaches something else than was reviewed.
+fn is_elsewhere(drift: &Drift) -> bool {
+    let Drift::Changed { fields, .. } = drift else {
+        return false;
+    };
+    fields.iter().any(|field| field == "endpoint")
+}
+
+/// What the tools lack that cannot work: what such a tool reaches is not what was reviewed, and
+/// nobody is to accept that before it works.
+fn lacking(root: &Path, config: &Config) -> BTreeMap<String, String> {
+    let opened = Toolbox::open_with_private(root, config.tools.clone(), &[], &[]);
+    let troubles = opened.map(|toolbox| toolbox.troubles()).unwrap_or_default();
+    let troubles = troubles.into_iter();
+    troubles.map(|one| (one.tool, one.message)).collect()
+}
+
+fn finding(
+    drift: &Drift,
+    config: &Config,
+    lacking: &BTreeMap<String, String>,
+) -> Option<Diagnostic> {
     let tool = drift.tool();
     let message = match drift {
         // Why none: what is not there is not called.
@@ -392,8 +417,9 @@ fn finding(drift: &Drift, config: &Config) -> Option<Diagnostic> {
     let server = tool.split('.').next().unwrap_or(tool);
     let table = config.tools.iter().find(|config| config.name() == server);
     let span = table.map_or_else(Span::default, provost_tools::ToolConfig::span);
-    Some(
-        Diagnostic::new(Code::Drift, span, message)
-            .hint("check the change; locking the tools again accepts it"),
-    )
+    let found = Diagnostic::new(Code::Drift, span, message);
+    Some(match lacking.get(server).filter(|_| is_elsewhere(drift)) {
+        Some(lacks) => found.hint(format!("first of all, the tool cannot work: {lacks}")),
+        None => found.hint("check the change; locking the tools again accepts it"),
+    })
 }

@@ -104,6 +104,99 @@ fn a_damaged_journal_is_said_to_be_damaged() {
     assert!(hint.unwrap().contains("backup"));
 }
 
+/// Cut anywhere, with its log beside or without: nobody opens it, and nothing of it is written.
+#[test]
+fn a_journal_whose_end_is_missing_is_opened_by_nobody() {
+    let dir = small_store();
+    let file = dir.path().join("journal.db");
+    let whole = fs::read(&file).unwrap();
+    let half = whole.len() / 2 / 4096 * 4096;
+    for keep in [
+        whole.len() - 1,
+        whole.len() - 100,
+        whole.len() - 4096,
+        half,
+        50,
+    ] {
+        fs::write(&file, &whole[..keep]).unwrap();
+        let (message, hint) = error(dir.path());
+        assert!(message.ends_with("its end is missing"), "{keep}: {message}");
+        assert!(hint.unwrap().contains("backup"));
+        let read = Store::open_read_only(dir.path()).unwrap_err();
+        assert_eq!(read.to_string(), message, "{keep}");
+        if keep % 4096 != 0 && keep > 4096 {
+            let said = super::second(dir.path()).stderr;
+            let said = String::from_utf8(said).unwrap();
+            assert!(said.contains("its end is missing"), "{keep}: {said}");
+        }
+        assert_eq!(fs::read(&file).unwrap(), &whole[..keep], "{keep}");
+    }
+    // The control: whole again, it is opened and is what it was.
+    fs::write(&file, &whole).unwrap();
+    assert_eq!(
+        Store::open(dir.path()).unwrap().verify().unwrap().events,
+        10
+    );
+}
+
+/// A process that was killed leaves a log beside the file, which may hold its last pages.
+#[test]
+fn a_journal_with_a_log_is_opened_unless_neither_has_its_end() {
+    let dir = small_store();
+    let (file, log) = (
+        dir.path().join("journal.db"),
+        dir.path().join("journal.db-wal"),
+    );
+    let store = Store::open(dir.path()).unwrap();
+    store.claim("aaa").wait().unwrap();
+    for seq in 6..40 {
+        store.append(super::append("aaa", seq, 1)).wait().unwrap();
+    }
+    let (before, logged) = (fs::read(&file).unwrap(), fs::read(&log).unwrap());
+    drop(store);
+    let put = |bytes: &[u8], logged: &[u8]| {
+        let killed = tempfile::tempdir().unwrap();
+        fs::write(killed.path().join("journal.db"), bytes).unwrap();
+        fs::write(killed.path().join("journal.db-wal"), logged).unwrap();
+        killed
+    };
+    let whole = put(&before, &logged);
+    assert_eq!(
+        Store::open(whole.path()).unwrap().verify().unwrap().events,
+        44
+    );
+    let (frame, all) = (32 + 4096 + 24, logged.len());
+    let (page, len) = (4096, before.len());
+    for (keep, log) in [(len - 100, all), (len - 3 * page, frame), (2 * page, frame)] {
+        let cut = put(&before[..keep], &logged[..log]);
+        let (message, _) = error(cut.path());
+        assert!(message.contains("is damaged: "), "{keep}: {message}");
+        let left = fs::read(cut.path().join("journal.db")).unwrap();
+        assert_eq!(left, &before[..keep], "{keep}");
+    }
+}
+
+#[test]
+fn a_journal_that_was_emptied_is_damaged_and_a_new_one_is_not() {
+    let dir = small_store();
+    let file = dir.path().join("journal.db");
+    fs::write(&file, "").unwrap();
+    let (message, _) = error(dir.path());
+    let said = "the file of the journal is damaged: it is empty, and a journal was kept in it";
+    assert_eq!(message, said);
+    let read = Store::open_read_only(dir.path()).unwrap_err();
+    assert_eq!(read.to_string(), said);
+    assert_eq!(fs::metadata(&file).unwrap().len(), 0);
+    // The control: a process that was killed while it made the first journal stops nobody.
+    let new = tempfile::tempdir().unwrap();
+    fs::write(new.path().join("journal.db"), "").unwrap();
+    assert!(matches!(
+        Store::open_read_only(new.path()),
+        Err(StoreError::Missing { .. })
+    ));
+    drop(Store::open(new.path()).unwrap());
+}
+
 #[test]
 fn a_file_where_the_store_should_be_is_said() {
     let dir = tempfile::tempdir().unwrap();

@@ -64,6 +64,13 @@ pub(crate) struct OperationParts {
     pub(crate) endpoint: Value,
 }
 
+/// What stands in the `request` of an operation.
+const REQUEST_KEYS: [&str; 6] = ["method", "path", "query", "headers", "body", "rest"];
+
+fn is_request((key, _): &(Spanned<String>, Node)) -> bool {
+    key.value == "request"
+}
+
 /// Reads the tables of operations. Of each, `read` gets the name in its tool, the full name and the
 /// fields, and makes what its kind needs for a call, and the catalog entry.
 pub(crate) fn read_operations<T>(
@@ -83,7 +90,11 @@ pub(crate) fn read_operations<T>(
             continue;
         };
         let one = read(short, name, &mut fields);
-        fields.finish();
+        let asks = matches!(&node.kind, Kind::Map(entries) if entries.iter().any(is_request));
+        fields.finish_with(|key| {
+            let is_of_request = asks && REQUEST_KEYS.contains(&key);
+            is_of_request.then(|| format!("`{key}` belongs to `request`: write it in its braces"))
+        });
         if let Some((part, operation)) = one {
             parts.insert(short.value.clone(), part);
             operations.push(operation);

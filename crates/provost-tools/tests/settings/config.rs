@@ -435,6 +435,18 @@ fn a_key_of_an_operation_says_where_it_belongs() {
     }
     let listed: BTreeSet<String> = OPERATION_KEYS.map(str::to_owned).into();
     assert_eq!(read, listed);
+    // And what belongs to `request` is refused beside it.
+    let http = tools
+        .iter()
+        .find(|(tool, _)| tool.contains("http"))
+        .unwrap();
+    let operation = http.1.replace("INPUT", input);
+    let toml = format!(
+        "[tools.t]\n{}\n[tools.t.ops.a]\n{operation}\nrest = \"json\"\n",
+        http.0
+    );
+    let hint = "`rest` belongs to `request`: write it in its braces";
+    assert_eq!(unknown(&toml, "rest"), [hint]);
     // And `response`, which a person wrote there, is refused of a command.
     let (tool, operation) = (tools[3].0, tools[3].1.replace("INPUT", input));
     let toml = format!("[tools.t]\n{tool}\nresponse = \"json\"\n[tools.t.ops.a]\n{operation}\n");

@@ -162,6 +162,27 @@ impl AuditFault {
         };
         failure.maybe_hint(hint)
     }
+
+    /// The failure where a copy was named, which is not to be put right.
+    fn of_copy(self, copy: &std::path::Path) -> Failure {
+        let hint = "name a file that `provost backup` wrote, or a copied `.provost` directory";
+        let shown = copy.display();
+        match self {
+            Self::Store(StoreError::Missing { .. }) => {
+                let what = match copy.exists() {
+                    true => "there is no journal in",
+                    false => "there is no",
+                };
+                Failure::usage(format!("{what} `{shown}`")).hint(hint)
+            }
+            Self::Store(
+                error @ (StoreError::NotAJournal { .. }
+                | StoreError::Damaged { .. }
+                | StoreError::Failed { .. }),
+            ) => Failure::failed(error.to_string()).hint(hint),
+            other => other.into_failure(),
+        }
+    }
 }
 
 fn verify(verb: &Verify, place: &WorkspacePath) -> Result<Exit, Failure> {
@@ -181,7 +202,11 @@ fn verify(verb: &Verify, place: &WorkspacePath) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         Err(fault) => {
-            let failure = fault.into_failure().at(place);
+            let failure = match &verb.copy {
+                Some(copy) => fault.of_copy(copy),
+                None => fault.into_failure(),
+            }
+            .at(place);
             if verb.json && failure.exit() == Exit::Failed {
                 output::json(&json!({
                     "schema": "provost/audit/v1",

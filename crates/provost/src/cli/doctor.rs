@@ -229,26 +229,49 @@ fn of_stops(workspace: &Workspace) -> SetupFinding {
     SetupFinding::fit("pauses", said.join("; "))
 }
 
-/// What was to be told and was not: no fault of the workspace, since `work`, which delivers it,
-/// must be able to start. Nothing where nobody is told of anything.
+/// Who is to be told, and what was to be told and was not. Nothing where nobody is told.
 fn of_notices(workspace: &Workspace) -> Option<SetupFinding> {
-    let store = Store::open_read_only(&workspace.store_dir()).ok()?;
-    let left = match store.undelivered(now_ms()) {
+    let left = match Store::open_read_only(&workspace.store_dir()) {
+        Ok(store) => store.undelivered(now_ms()),
+        Err(_) => Ok(Vec::new()),
+    };
+    let left = match left {
         Ok(left) => left,
         Err(error) => return Some(SetupFinding::unfit("notices", error.to_string(), None)),
     };
-    let Some(first) = left.first() else {
-        let targets = workspace.notify().len();
-        return (targets > 0).then(|| SetupFinding::fit("notices", "all notices were delivered"));
-    };
-    let why = first.said.as_deref().unwrap_or("not tried yet");
-    let said = format!(
-        "{} undelivered, the oldest of run {} to {}: {why}; `provost work` delivers them",
-        count(left.len(), "notice"),
-        first.run,
-        first.target
-    );
-    Some(SetupFinding::fit("notices", said))
+    let undelivered = left.first().map(|first| {
+        let why = first.said.as_deref().unwrap_or("not tried yet");
+        format!(
+            "{} undelivered, the oldest of run {} to {}: {why}",
+            count(left.len(), "notice"),
+            first.run,
+            first.target
+        )
+    });
+    let defects = workspace.notify().iter().filter_map(|target| {
+        let defect = target.defect(workspace.root())?;
+        Some(format!("`{}`: {defect}", target.name))
+    });
+    let mut defects: Vec<String> = defects.collect();
+    if !defects.is_empty() {
+        defects.extend(undelivered);
+        let hint = "correct `[notify.NAME]` in provost.toml, or give it what it lacks: nobody is \
+                    told until then";
+        return Some(SetupFinding::unfit(
+            "notices",
+            defects.join("; "),
+            Some(hint),
+        ));
+    }
+    // Why fit: `work`, which delivers them, must be able to start.
+    match undelivered {
+        Some(said) => {
+            let said = format!("{said}; `provost work` tries again");
+            Some(SetupFinding::fit("notices", said))
+        }
+        None if workspace.notify().is_empty() => None,
+        None => Some(SetupFinding::fit("notices", "all notices were delivered")),
+    }
 }
 
 /// What was to be sent as traces and was not; nothing where nobody asked for it.

@@ -6,20 +6,23 @@ use clap::Args;
 use provost_engine::history::{self, History};
 use provost_engine::run::state::{WaitKind, Waiting};
 use provost_engine::store::{RunFilter, RunRow, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::statement::write_card;
+use super::undriven::{Drivers, NO_DRIVER};
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::screen::page::Page;
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::run::waiting;
 use crate::screen::waits;
+use crate::screen::words::count;
 use crate::workspace_path::WorkspacePath;
 
 /// Arguments of `inbox`.
 #[derive(Clone, Debug, Args)]
 #[command(
-    after_help = "exit codes of --check: 0 nothing waits for a person · 3 something does · \
+    after_help = "exit codes of --check: 0 nothing waits for a person · 3 something does, or no \
+                        process drives a run · \
                         4 something is in doubt"
 )]
 pub struct InboxArgs {
@@ -37,12 +40,12 @@ pub struct InboxArgs {
 /// Does it.
 pub fn run(verb: &InboxArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let journal = place.journal_if_any()?;
-    let rows = match &journal {
-        Some(store) => waiting_runs(store)?,
-        None => Vec::new(),
+    let (rows, lost) = match &journal {
+        Some(store) => (waiting_runs(store)?, lost_runs(store, place)?),
+        None => (Vec::new(), Vec::new()),
     };
     if verb.check {
-        return Ok(check(&rows));
+        return Ok(check(&rows, &lost));
     }
     if let (Some(dir), Some(store)) = (&verb.cards, &journal) {
         return write_cards(dir, store, &rows);
@@ -60,10 +63,15 @@ pub fn run(verb: &InboxArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
                 })
             })
             .collect();
-        output::json(&json!({ "schema": "provost/inbox/v1", "waiting": waiting }));
+        let lost: Vec<_> = lost.iter().map(|row| lost_json(row, place)).collect();
+        output::json(&json!({
+            "schema": "provost/inbox/v1",
+            "waiting": waiting,
+            "undriven": lost,
+        }));
         return Ok(Exit::Done);
     }
-    if rows.is_empty() {
+    if rows.is_empty() && lost.is_empty() {
         output::note("nothing waits for a person\n");
     }
     let mut page = Page::new();
@@ -82,8 +90,38 @@ pub fn run(verb: &InboxArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             }
         }
     }
+    for row in &lost {
+        if !page.is_empty() {
+            page.end();
+        }
+        page.strong(&format!("run {}", row.id)).text(": ");
+        page.put(TextStyle::Warn, NO_DRIVER).end();
+        page.field("goal", &row.goal);
+        page.line("  the process that drove it is gone; what it called last is not known yet");
+        page.faint("go on with: ").line(&resume(row, place));
+    }
     output::data(&page.finish());
     Ok(Exit::Done)
+}
+
+/// The runs whose process is gone, and that nobody has taken up.
+fn lost_runs(store: &Store, place: &WorkspacePath) -> Result<Vec<RunRow>, Failure> {
+    let drivers = Drivers::of(place)?;
+    let rows = store.runs(&RunFilter::unfinished())?.into_iter();
+    Ok(rows.filter(|row| drivers.lost(row)).collect())
+}
+
+fn resume(row: &RunRow, place: &WorkspacePath) -> String {
+    place.command(&format!("provost resume {}", row.id))
+}
+
+fn lost_json(row: &RunRow, place: &WorkspacePath) -> Value {
+    json!({
+        "run": row.id,
+        "goal": row.goal,
+        "status": row.status,
+        "command": resume(row, place),
+    })
 }
 
 /// A run, and what it waits for.
@@ -104,15 +142,19 @@ fn waiting_runs(store: &Store) -> Result<Vec<WaitingRun>, Failure> {
 }
 
 /// The gravest of what waits, and how much there is of it.
-fn check(rows: &[WaitingRun]) -> Exit {
+fn check(rows: &[WaitingRun], lost: &[RunRow]) -> Exit {
     let doubt = |(_, waiting): &&WaitingRun| {
         let mut kinds = waiting.iter().map(|one| one.kind);
         kinds.any(|kind| kind == WaitKind::Settlement)
     };
     let in_doubt = rows.iter().filter(doubt).count();
     let mut page = Page::new();
+    let lost = match lost.len() {
+        0 => String::new(),
+        n => format!(", {} without a process", count(n, "run")),
+    };
     page.line(&format!(
-        "{} for a person, {in_doubt} in doubt",
+        "{} for a person, {in_doubt} in doubt{lost}",
         match rows.len() - in_doubt {
             0 => "nothing waits".to_owned(),
             1 => "1 run waits".to_owned(),
@@ -120,7 +162,7 @@ fn check(rows: &[WaitingRun]) -> Exit {
         }
     ));
     output::note(&page.finish());
-    match (in_doubt, rows.is_empty()) {
+    match (in_doubt, rows.is_empty() && lost.is_empty()) {
         (1.., _) => Exit::InDoubt,
         (0, false) => Exit::Waiting,
         (0, true) => Exit::Done,

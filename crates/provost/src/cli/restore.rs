@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::owner::living;
-use provost_engine::store::Store;
+use provost_engine::store::{Store, StoreError};
 use serde_json::json;
 
 use crate::document::reason;
@@ -40,7 +40,9 @@ pub fn run(verb: &RestoreArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return Err(Failure::usage(message).hint(hint));
     }
     let store_dir = place.store_dir()?;
-    let verified = Store::open_file_read_only(&verb.file)?.verify()?;
+    let verified = Store::open_file_read_only(&verb.file)
+        .and_then(|copy| copy.verify())
+        .map_err(|error| not_restored(&verb.file, error))?;
     refuse_while_used(&store_dir)?;
     let kept = keep(&store_dir)?;
     let done = Store::restore(&verb.file, &store_dir);
@@ -79,6 +81,26 @@ pub fn run(verb: &RestoreArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     output::data(&page.finish());
     Ok(Exit::Done)
+}
+
+/// Why a file is not put in the journal's place. The advice is not that of a damaged journal: the
+/// one that is there may be whole.
+fn not_restored(file: &Path, error: StoreError) -> Failure {
+    let message = match error {
+        StoreError::Missing { .. } => "there is no journal in it".to_owned(),
+        StoreError::NotAJournal { reason, .. } => format!("it is no journal: {reason}"),
+        StoreError::NotWritable { .. }
+        | StoreError::LogUnread { .. }
+        | StoreError::Newer { .. } => {
+            return error.into();
+        }
+        other => other.to_string(),
+    };
+    Failure::usage(format!(
+        "the copy `{}` was not restored: {message}",
+        file.display()
+    ))
+    .hint("nothing was changed; name a file that `provost backup` wrote")
 }
 
 /// Who works here would go on with a journal that is gone.

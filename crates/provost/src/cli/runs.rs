@@ -12,6 +12,7 @@ use provost_engine::summary::Summary;
 use provost_plan::duration;
 use serde_json::{Value, json};
 
+use super::undriven::{Drivers, NO_DRIVER};
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::runtime;
 use crate::failure::{Exit, Failure};
@@ -64,6 +65,8 @@ struct Listed {
     row: RunRow,
     summary: Summary,
     waits: Vec<Waiting>,
+    /// Whether it would go on, and no process drives it.
+    undriven: bool,
 }
 
 /// Does it.
@@ -72,7 +75,7 @@ pub fn run(verb: &RunsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return watch(verb, place);
     }
     let store = place.journal_if_any()?;
-    let listed = store.map_or_else(|| Ok(Vec::new()), |store| list(verb, &store))?;
+    let listed = store.map_or_else(|| Ok(Vec::new()), |store| list(verb, &store, place))?;
     if verb.json {
         let runs: Vec<Value> = listed.iter().map(|one| to_json(one, place)).collect();
         output::json(&json!({ "schema": "provost/runs/v1", "runs": runs }));
@@ -85,7 +88,7 @@ pub fn run(verb: &RunsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         });
         return Ok(Exit::Done);
     }
-    output::data(&page(&listed).finish());
+    output::data(&page(&listed, place).finish());
     Ok(Exit::Done)
 }
 
@@ -114,7 +117,8 @@ impl RunsArgs {
     }
 }
 
-fn list(verb: &RunsArgs, store: &Store) -> Result<Vec<Listed>, Failure> {
+fn list(verb: &RunsArgs, store: &Store, place: &WorkspacePath) -> Result<Vec<Listed>, Failure> {
+    let drivers = Drivers::of(place)?;
     let filter = RunFilter {
         statuses: verb
             .status
@@ -130,6 +134,7 @@ fn list(verb: &RunsArgs, store: &Store) -> Result<Vec<Listed>, Failure> {
         if verb.takes(&row, &summary) {
             let waits = waiting.remove(&row.id).unwrap_or_default();
             all.push(Listed {
+                undriven: drivers.lacks(&row),
                 row,
                 summary,
                 waits,
@@ -150,7 +155,7 @@ fn watch(verb: &RunsArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         loop {
             // Why opened each time: a workspace may have no journal yet.
             let store = place.journal_if_any()?;
-            let listed = store.map_or_else(|| Ok(Vec::new()), |store| list(verb, &store))?;
+            let listed = store.map_or_else(|| Ok(Vec::new()), |store| list(verb, &store, place))?;
             if output::is_live() && !verb.json {
                 region.draw(Page::new(), shown(&listed));
             } else {
@@ -199,7 +204,7 @@ fn changes(
             if verb.json {
                 output::json_line(&to_json(one, place));
             } else {
-                output::data(&page(std::slice::from_ref(one)).finish());
+                output::data(&page(std::slice::from_ref(one), place).finish());
             }
         }
     }
@@ -214,6 +219,7 @@ fn to_json(one: &Listed, place: &WorkspacePath) -> Value {
         "status": row.status,
         "created_at": moment(row.created_at_ms),
         "updated_at": moment(row.updated_at_ms),
+        "undriven": one.undriven,
         "ended_at": over.then(|| moment(row.updated_at_ms)),
         "requester": summary.requester,
         "planner": summary.planner,
@@ -224,10 +230,15 @@ fn to_json(one: &Listed, place: &WorkspacePath) -> Value {
     })
 }
 
-fn page(listed: &[Listed]) -> Page {
+fn page(listed: &[Listed], place: &WorkspacePath) -> Page {
     let mut page = Page::new();
     let cells: Vec<Vec<Cell>> = listed.iter().map(cells).collect();
     page.table(0, &cells);
+    for one in listed.iter().filter(|one| one.undriven) {
+        let command = place.command(&format!("provost resume {}", one.row.id));
+        page.faint(&format!("{NO_DRIVER}; go on with: "))
+            .line(&command);
+    }
     page
 }
 
@@ -247,6 +258,10 @@ fn cells(one: &Listed) -> Vec<Cell> {
         || row.status.clone(),
         |status| run_status(status).to_owned(),
     );
+    let words = match one.undriven {
+        true => format!("{words}, undriven"),
+        false => words,
+    };
     vec![
         Cell::new(TextStyle::Strong, row.id.clone()),
         Cell::new(TextStyle::Faint, moment(row.created_at_ms)),

@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::Watching;
 use super::statement::{self, SigningArgs};
-use super::target::Target;
+use super::target::{Target, TargetRun};
+use super::undriven::Drivers;
 use crate::failure::{Exit, Failure};
 use crate::screen::words::attempt_in_doubt;
 use crate::workspace_path::WorkspacePath;
@@ -69,6 +70,7 @@ pub fn run(verb: &SettleArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         None => None,
     };
     let run = verb.target.open(place)?;
+    not_lost(&run, &meant.slot, place)?;
     let (slot, attempt) = meant.find(run.state(), place)?;
     let statement = Statement::Settle {
         slot,
@@ -80,6 +82,23 @@ pub fn run(verb: &SettleArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     statement::say(run, statement, &verb.signing, verb.watching, place)?;
     // Why whatever the run came to: what was said is recorded.
     Ok(Exit::Done)
+}
+
+/// Refuses what is no doubt yet: a call in flight, whose process is gone.
+fn not_lost(run: &TargetRun, slot: &Slot, place: &WorkspacePath) -> Result<(), Failure> {
+    let flying = run.state().item(slot);
+    if flying.is_none_or(|item| item.in_flight.is_none()) {
+        return Ok(());
+    }
+    let row = run.engine.store().run(&run.state().head.run)?;
+    if !Drivers::of(place)?.lacks(&row) {
+        return Ok(());
+    }
+    let message = format!("the process that called `{slot}` is gone, and nothing is in doubt yet");
+    Err(Failure::usage(message).hint(format!(
+        "`provost resume {}` records the call as lost, and reads what became of it if it can",
+        row.id
+    )))
 }
 
 /// `STEP`, `STEP[ITEM]`, and the attempt that is meant: `STEP@DIGEST`.

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use provost_engine::history::History;
-use provost_engine::owner::living;
-use provost_engine::run::event::RunStatus;
 use provost_engine::run::read::plot;
 use provost_engine::run::state::State;
 use provost_engine::workspace::Workspace;
@@ -16,6 +14,7 @@ use serde_json::json;
 use super::check::{findings_json, judge, refused};
 use super::diff::worst_case;
 use super::target::Target;
+use super::undriven::{Drivers, NO_DRIVER};
 use super::validity;
 use crate::document::Document;
 use crate::failure::{Exit, Failure};
@@ -106,7 +105,8 @@ pub fn run(verb: &ShowArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     }
     let mut page = Page::new();
     validity::mark(&mut page, found.as_deref());
-    page.page(of_run(&history, workspace, place));
+    let undriven = Drivers::of(place)?.lacks(&store.run(&state.head.run)?);
+    page.page(of_run(&history, workspace, undriven, place));
     output::data(&page.finish());
     Ok(Exit::Done)
 }
@@ -224,7 +224,12 @@ fn to_come(state: &State, workspace: &Workspace) -> Vec<StepReview> {
     reviews
 }
 
-fn of_run(history: &History, workspace: Option<&Workspace>, place: &WorkspacePath) -> Page {
+fn of_run(
+    history: &History,
+    workspace: Option<&Workspace>,
+    undriven: bool,
+    place: &WorkspacePath,
+) -> Page {
     let state = &history.state;
     let catalog = workspace.map(|workspace| &**workspace.catalog());
     let mut page = Page::new();
@@ -273,10 +278,8 @@ fn of_run(history: &History, workspace: Option<&Workspace>, place: &WorkspacePat
     }
     let goes_on = state.ending.ended.is_none() && aftermath.is_none() && !status_waits(state);
     if goes_on {
-        let nobody = |dir: PathBuf| living(&dir).is_ok_and(|all| all.is_empty());
-        let drives = matches!(status, RunStatus::Planning | RunStatus::Running);
-        if drives && place.store_dir().is_ok_and(nobody) {
-            page.put(TextStyle::Warn, "no process drives it").end();
+        if undriven {
+            page.put(TextStyle::Warn, NO_DRIVER).end();
         }
         let command = place.command(&format!("provost resume {}", state.head.run));
         page.faint("go on with: ").line(&command);

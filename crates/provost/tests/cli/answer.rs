@@ -125,3 +125,62 @@ fn a_prompt_ends_with_the_time_of_its_question() {
     assert!(seen.contains("1 orders."), "{seen}");
     assert_eq!(output.status.code(), Some(0), "{seen}");
 }
+
+/// What decides that the write runs is half a tool's and half a person's.
+const REMIND: &str = r#"schema: provost/plan/v1
+goal:
+  text: Note how many orders there are, if I want it
+  success: [ { id: noted, text: the note is there } ]
+steps:
+  - { id: count, tool: shop.orders, args: { customer: ada } }
+  - { id: tone, question: { text: "In which tone?", answer: { enum: [kind, stern] } } }
+  - id: note
+    tool: notes.write
+    when: ${ steps.count.output.row.total > 0 && steps.tone.output == "stern" }
+    args: { path: "orders.txt", text: "${ steps.count.output.row.total } orders" }
+success:
+  - { for: noted, check: '${ steps.note.status == "succeeded" }' }
+answer: "Noted."
+"#;
+
+#[test]
+fn a_card_does_not_count_a_persons_answer_among_what_is_untrusted() {
+    let place = Workplace::new();
+    place.write("plan.yaml", REMIND);
+    place.run(&["apply", "plan.yaml"]).exits(3);
+    let (run, card) = place.card();
+    let ran = place.run(&["answer", &format!("{run}@{card}"), "stern"]);
+    let ran = ran.exits(3);
+    assert!(
+        ran.stdout
+            .contains("depends on untrusted data from count\n"),
+        "{ran}"
+    );
+    let asked = place.run(&["inbox"]).exits(0);
+    assert!(
+        asked.stdout.contains("untrusted data from count\n"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn a_number_is_asked_for_with_its_bounds() {
+    let place = Workplace::new();
+    let bounded = "answer: { type: integer, minimum: 1 }";
+    let plan = REMIND
+        .replace("answer: { enum: [kind, stern] }", bounded)
+        .replace("== \"stern\"", "> 3");
+    place.write("plan.yaml", plan);
+    let ran = place.run(&["apply", "plan.yaml"]).exits(3);
+    assert!(ran.stdout.contains("a whole number, 1 or more\n"), "{ran}");
+    let (run, card) = place.card();
+    let ran = place
+        .run(&["answer", &format!("{run}@{card}"), "-5"])
+        .exits(2);
+    let said = "error: -5 is less than the minimum of 1: the answer is a whole number, 1 or more";
+    assert!(ran.stderr.contains(said), "{ran}");
+    // The control: what fits is taken.
+    place
+        .run(&["answer", &format!("{run}@{card}"), "5"])
+        .exits(3);
+}

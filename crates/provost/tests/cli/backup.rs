@@ -121,11 +121,81 @@ fn a_journal_whose_end_is_cut_off_does_not_verify() {
     for log in ["journal.db-wal", "journal.db-shm"] {
         let _ = std::fs::remove_file(place.path(&format!(".provost/{log}")));
     }
-    place.write(".provost/journal.db", &whole[..whole.len() - 100]);
-    for (verb, exit) in [(&["audit", "verify"] as &[&str], 1), (&["doctor"], 2)] {
-        let ran = place.run(verb);
-        let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(said.contains("its end is missing"), "{verb:?}: {ran}");
-        ran.exits(exit);
+    let cut = &whole[..whole.len() - 100];
+    for (bytes, told) in [
+        (cut, "its end is missing"),
+        (&[], "it is empty, and a journal"),
+    ] {
+        place.write(".provost/journal.db", bytes);
+        for verb in [
+            &["audit", "verify"] as &[&str],
+            &["audit", "verify", "--json"],
+        ] {
+            let ran = place.run(verb).exits(1);
+            assert!(format!("{ran}").contains(told), "{verb:?}: {ran}");
+        }
+        let opens: [&[&str]; 9] = [
+            &["doctor"],
+            &["runs"],
+            &["inbox"],
+            &["inbox", "--check"],
+            &["work", "--until-idle"],
+            &["resume", "--all"],
+            &["pause", "--all", "--reason", "x"],
+            &["run", "--again", COUNT],
+            &["serve", "--listen", "127.0.0.1:0"],
+        ];
+        for verb in opens {
+            let ran = place.run(verb).exits(2);
+            assert!(format!("{ran}").contains(told), "{verb:?}: {ran}");
+            assert!(format!("{ran}").contains("`provost restore FILE`"), "{ran}");
+        }
+        assert_eq!(
+            std::fs::read(place.path(".provost/journal.db")).unwrap(),
+            bytes
+        );
     }
+    place.run(&["restore", "copy.db"]).exits(0);
+    place.run(&["run", "--again", COUNT]).exits(0);
+}
+
+/// What stands there of a file that was named by mistake must not be about the journal.
+#[test]
+fn a_file_that_is_no_copy_is_said_to_be_none() {
+    let place = Workplace::new();
+    place.run(&["run", COUNT]).exits(0);
+    place.write("empty.db", "");
+    let cases = [
+        (
+            &["restore", "provost.toml"] as &[&str],
+            2,
+            "it is no journal: file is not a database",
+        ),
+        (&["restore", "empty.db"], 2, "there is no journal in it"),
+        (
+            &["audit", "verify", "empty.db"],
+            2,
+            "there is no journal in `empty.db`",
+        ),
+        (
+            &["audit", "verify", "nosuch.db"],
+            2,
+            "there is no `nosuch.db`",
+        ),
+        (
+            &["audit", "verify", "provost.toml"],
+            1,
+            "is not a provost journal",
+        ),
+    ];
+    for (verb, exit, told) in cases {
+        let ran = place.run(verb).exits(exit);
+        assert!(ran.stderr.contains(told), "{verb:?}: {ran}");
+        assert!(
+            ran.stderr.contains("`provost backup` wrote"),
+            "{verb:?}: {ran}"
+        );
+        assert!(!ran.stderr.contains("nothing has run"), "{verb:?}: {ran}");
+    }
+    place.run(&["audit", "verify"]).exits(0);
 }

@@ -87,10 +87,31 @@ fn a_run_that_another_process_drives_is_left_to_it() {
         let shown = place.run(&["show", run]).exits(0);
         shown.stdout.contains("no process drives it\n")
     };
+    let told = || {
+        let listed = place.run(&["runs"]).exits(0);
+        let inbox = place.run(&["inbox"]).exits(0);
+        [listed, inbox].map(|ran| ran.stdout.contains("no process drives it"))
+    };
     assert!(!nobody());
+    assert_eq!(told(), [false, false]);
+    place.run(&["inbox", "--check"]).exits(0);
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(nobody());
+    assert_eq!(told(), [true, true]);
+    let checked = place.run(&["inbox", "--check"]).exits(3);
+    assert!(
+        checked.stderr.contains("1 run without a process"),
+        "{checked}"
+    );
+    let inbox = place.json(&["inbox", "--json"]);
+    let command = format!("provost resume {run}");
+    assert_eq!(inbox["undriven"][0]["command"], command.as_str());
+    assert_eq!(place.json(&["runs", "--json"])["runs"][0]["undriven"], true);
+    let early = place.run(&["settle", run, "count", "--happened", "--reason", "seen"]);
+    let early = early.exits(2);
+    assert!(early.stderr.contains("nothing is in doubt yet"), "{early}");
+    assert!(early.raw_stderr.contains(&command), "{early}");
     assert_eq!(ran.code, Some(2), "{ran}");
     let said = format!("run `{run}` is driven by another process");
     assert!(ran.raw_stderr.contains(&said), "{ran}");

@@ -309,7 +309,7 @@ fn what_breaks_the_promise_is_found() {
     assert_eq!(published.faults("runs", &other).len(), 1);
     other.as_object_mut().unwrap().remove("runs");
     assert_eq!(published.faults("runs", &other).len(), 1);
-    assert_eq!(published.faults("inbox", &object).len(), 2);
+    assert_eq!(published.faults("inbox", &object).len(), 3);
     assert_eq!(published.faults("none", &object).len(), 1);
 }
 

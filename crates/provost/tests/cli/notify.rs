@@ -195,6 +195,24 @@ fn what_cannot_be_told_is_shown_and_tried_again() {
     assert!(ran.raw_stdout.contains(all), "{ran}");
 }
 
+/// The control is the script that is there: see above.
+#[test]
+fn a_notice_that_cannot_be_sent_is_found_before_anybody_has_to_be_told() {
+    let place = telling(TELL, "on = [\"failed\"]");
+    place.run(&["doctor"]).exits(0);
+    place.edit("provost.toml", "[\"./tell\"]", "[\"./tel\"]");
+    let told = |said: &str| {
+        let ran = place.run(&["doctor"]).exits(2);
+        assert!(ran.stdout.contains(said), "{ran}");
+        assert!(!ran.stdout.contains("`provost work`"), "{ran}");
+    };
+    told("not ok  notices    `oncall`: there is no program `./tel`");
+    let journal = rusqlite::Connection::open(place.path("data/shop.db")).unwrap();
+    journal.execute_batch("drop table orders").unwrap();
+    place.run(&["run", "Note the orders of ada"]).exits(1);
+    told("there is no program `./tel`; 1 notice undelivered, the oldest of run ");
+}
+
 #[test]
 fn while_it_waits_somebody_is_reminded_and_somebody_else_is_told() {
     let rest = "on = [\"waiting\"]\nremind = \"1s\"\nescalate = { after = \"2s\", to = \"boss\" }\n\

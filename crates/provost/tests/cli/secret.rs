@@ -222,3 +222,36 @@ effect = "read"
     // The control: what stood before it is.
     assert!(is_below(&place.path(""), &[b'x'; 1000]));
 }
+
+/// That no file of the workspace has it is judged as the workspace is dropped. The control is the
+/// same words without the secret, and the same words where nobody has set it.
+#[test]
+fn words_with_the_value_of_a_secret_are_refused_before_they_are_kept() {
+    let state = tempfile::tempdir().unwrap();
+    let world = Local::start(&state.path().join("world.json")).unwrap();
+    let place = place(&world);
+    place.write("pager.canary", TOKEN);
+    let refused = |args: &[&str]| {
+        let ran = place.run(args).exits(2);
+        let said = format!("{ran}");
+        assert!(
+            said.contains("holds the value of a secret"),
+            "{args:?}: {ran}"
+        );
+        assert!(!said.contains(TOKEN), "{args:?}: {ran}");
+    };
+    refused(&["run", &format!("Note the orders of {TOKEN}")]);
+    place.run(&["run", "Ask whose orders count"]).exits(3);
+    let (run, card) = place.card();
+    let asked = format!("{run}@{card}");
+    refused(&["answer", &asked, TOKEN]);
+    refused(&["cancel", &run, "--reason", &format!("it is {TOKEN}")]);
+    refused(&[
+        "amend",
+        &run,
+        "--goal",
+        &format!("Count the orders of {TOKEN}"),
+    ]);
+    assert_eq!(place.status(), "waiting_answer");
+    place.run(&["answer", &asked, "grace"]).exits(0);
+}

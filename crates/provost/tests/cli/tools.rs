@@ -102,3 +102,22 @@ fn a_tool_that_differs_from_the_lock_is_not_called() {
     place.run(&["tools", "lock"]).exits(0);
     place.run(&["run", "Count the orders of ada"]).exits(0);
 }
+
+/// Who is told to accept a folder that is not there, accepts a slip. The control is a change of a
+/// tool that works: see above.
+#[test]
+fn a_tool_that_cannot_work_is_told_before_its_change_is_to_be_accepted() {
+    let place = Workplace::new();
+    place.run(&["tools", "lock"]).exits(0);
+    place.edit("provost.toml", "root = \"notes\"", "root = \"nots\"");
+    let ran = place.run(&["run", "Note the orders of ada"]).exits(2);
+    let said = "hint: first of all, the tool cannot work: the folder `nots` of the tool `notes` is not there";
+    assert!(ran.stderr.contains(said), "{ran}");
+    let ran = place.run(&["tools", "lock"]).exits(0);
+    let said =
+        "warning: the tool `notes` cannot work: the folder `nots` of the tool `notes` is not there";
+    assert!(ran.stderr.contains(said), "{ran}");
+    place.edit("provost.toml", "root = \"nots\"", "root = \"notes\"");
+    let ran = place.run(&["tools", "lock"]).exits(0);
+    assert!(!ran.stderr.contains("warning"), "{ran}");
+}

@@ -5,8 +5,9 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::file_size::beside;
 use super::open::{copy_into, create_dir};
 use super::{JOURNAL_FILE, Store, StoreError, Verified};
 
@@ -18,7 +19,7 @@ impl Store {
     /// and then it is gone again.
     pub fn backup(&self, to: &Path) -> Result<Verified, StoreError> {
         reserve(to)?;
-        let partial = beside(to);
+        let partial = beside(to, ".partial");
         let done = self.copy(&partial).and_then(|verified| {
             let failed = not_written(to);
             fs::rename(&partial, to).map_err(&failed)?;
@@ -44,10 +45,13 @@ impl Store {
         let to = dir.join(JOURNAL_FILE);
         let failed = not_written(&to);
         create_dir(dir)?;
-        create(&to).map_err(&failed)?;
-        fs::copy(from, &to).map_err(&failed)?;
-        File::open(&to)
+        let partial = beside(&to, ".partial");
+        create(&partial).map_err(&failed)?;
+        fs::copy(from, &partial).map_err(&failed)?;
+        // Why renamed: half a copy must not be taken for a journal.
+        File::open(&partial)
             .and_then(|file| file.sync_all())
+            .and_then(|()| fs::rename(&partial, &to))
             .and_then(|()| File::open(dir)?.sync_all())
             .map_err(&failed)
     }
@@ -82,10 +86,4 @@ fn create(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path).map(drop)
-}
-
-fn beside(to: &Path) -> PathBuf {
-    let mut name = to.as_os_str().to_owned();
-    name.push(".partial");
-    PathBuf::from(name)
 }

@@ -12,6 +12,9 @@ impl StoreError {
     pub(super) fn read(error: rusqlite::Error) -> Self {
         match error.sqlite_error_code() {
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged {
+                reason: plain(&error),
+            },
             _ => Self::Failed {
                 reason: plain(&error),
             },
@@ -30,9 +33,8 @@ impl StoreError {
                 | ErrorCode::DiskFull
                 | ErrorCode::SystemIoFailure,
             ) => Self::NotWritable { path, reason },
-            Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
-                Self::NotAJournal { path, reason }
-            }
+            Some(ErrorCode::NotADatabase) => Self::NotAJournal { path, reason },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { reason },
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy,
             _ => Self::Failed { reason },
         }

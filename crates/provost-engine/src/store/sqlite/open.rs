@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 use super::error::plain;
-use super::{JOURNAL_FILE, StoreError, budgets, earlier, log};
+use super::{JOURNAL_FILE, StoreError, budgets, earlier, file_size, log};
 use crate::clock::now_ms;
 use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
@@ -76,10 +76,18 @@ pub(super) fn read_write(dir: &Path, pages_max: Option<u32>) -> Result<Connectio
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let opening = |error| StoreError::opening(&path, error);
+    file_size::check_not_emptied(&path)?;
     let mut connection = Connection::open_with_flags(&path, flags).map_err(opening)?;
     connection.busy_timeout(BUSY_WAIT).map_err(opening)?;
+    let keep_log = |connection: &Connection, keep| {
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, keep)
+    };
+    // Why: a file that is refused stays as it is, also when it is closed.
+    keep_log(&connection, true).map_err(opening)?;
     // Why first: a file of somebody else's must be found out before anything is changed in it.
-    match check_format(&connection, &path)? {
+    let found = check_format(&connection, &path)?;
+    keep_log(&connection, false).map_err(opening)?;
+    match found {
         Found::Current => {}
         Found::Empty => create(&mut connection, &path)?,
         Found::Older => {
@@ -153,6 +161,7 @@ pub(super) fn read_only(path: &Path) -> Result<(Connection, bool), StoreError> {
             });
         }
     }
+    file_size::check_not_emptied(path)?;
     let connection = reader_beside_writer(path)?;
     match check_format(&connection, path) {
         Ok(Found::Current | Found::Older) => Ok((connection, false)),
@@ -172,9 +181,7 @@ pub(super) fn read_only(path: &Path) -> Result<(Connection, bool), StoreError> {
 }
 
 fn has_log(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    fs::metadata(PathBuf::from(log)).is_ok_and(|meta| meta.len() > 0)
+    fs::metadata(file_size::beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0)
 }
 
 fn immutable(path: &Path) -> Result<Connection, StoreError> {
@@ -203,7 +210,8 @@ enum Found {
 fn check_format(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
     let opening = |error| StoreError::opening(path, error);
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let format = number("user_version").map_err(opening)?;
+    let format = number("user_version").map_err(|error| file_size::first_read(path, error))?;
+    file_size::check(connection)?;
     let application = number("application_id").map_err(opening)?;
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
@@ -262,19 +270,14 @@ fn keep_copy(connection: &Connection, path: &Path) -> Result<(), StoreError> {
     let format: i64 = connection
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .map_err(opening)?;
-    let beside = |end: String| {
-        let mut name = path.as_os_str().to_owned();
-        name.push(end);
-        PathBuf::from(name)
-    };
-    let kept = beside(format!(".format{format}"));
+    let kept = file_size::beside(path, format!(".format{format}"));
     // Why that is enough: a copy gets this name only when it is whole, and no later journal of
     // the directory has this format.
     if kept.exists() || format >= JOURNAL_FORMAT {
         return Ok(());
     }
     // Why the number: two processes may open it at once.
-    let partial = beside(format!(".format{format}.{}", std::process::id()));
+    let partial = file_size::beside(path, format!(".format{format}.{}", std::process::id()));
     let not_copied = |error: std::io::Error| StoreError::NotCopied {
         path: kept.clone(),
         reason: error.to_string(),

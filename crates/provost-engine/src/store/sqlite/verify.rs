@@ -19,7 +19,7 @@ use super::effects::{self, OpenEffectRow};
 use super::payloads::{self, PrunedRuns};
 use super::read::{self, EVENT_COLUMNS, EventRow, RunFilter, RunRow};
 use super::recorded_statements::KINDS;
-use super::{guard, log, prune};
+use super::{file_size, guard, log, prune};
 use crate::store::chain::{CommitEntries, GENESIS};
 
 /// What was found in order.
@@ -51,7 +51,7 @@ pub(super) fn verify(connection: &Connection) -> Result<Verified, StoreError> {
     let tx = connection
         .unchecked_transaction()
         .map_err(StoreError::read)?;
-    check_size(&tx)?;
+    file_size::check(&tx)?;
     let mut walk = VerifyWalk {
         store: read::store_name(&tx)?,
         present: check_evidence(&tx)?,
@@ -415,27 +415,6 @@ fn check_evidence(connection: &Connection) -> Result<HashSet<Digest>, StoreError
         present.insert(digest);
     }
     Ok(present)
-}
-
-/// Whether the file ends where a page does. Why SQLite does not say it: it reads what is missing of
-/// the last page as zeros, and a row of a table beside the events is then another one.
-fn check_size(connection: &Connection) -> Result<(), StoreError> {
-    let page: u64 = connection
-        .query_row("PRAGMA page_size", [], |row| row.get(0))
-        .map_err(StoreError::read)?;
-    let path = connection.path().filter(|path| !path.is_empty());
-    // Why none: a journal without a file has no end to lose.
-    let Some(Ok(file)) = path.map(std::fs::metadata) else {
-        return Ok(());
-    };
-    let size = file.len();
-    if page == 0 || size % page == 0 {
-        return Ok(());
-    }
-    let reason = format!(
-        "its {size} bytes are no whole number of pages of {page} bytes: its end is missing"
-    );
-    Err(StoreError::Damaged { reason })
 }
 
 /// What the database itself finds wrong with its file: an index that leads astray, a lost page.

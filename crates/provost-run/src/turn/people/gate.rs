@@ -9,8 +9,8 @@ use provost_plan::check::StepRecord;
 use provost_plan::digest::{Digest, canonical};
 use provost_plan::label::{Integrity, Label};
 use provost_plan::limits::CARD_ARGS_BYTES_MAX;
-use provost_plan::plan::Step;
 use provost_plan::plan::request::Why;
+use provost_plan::plan::{Step, StepKind};
 use provost_plan::policy::{ApproveDenied, AskTerms, Decision, OnExpiry, Principal, Verdict};
 use provost_plan::schema::Schema;
 use serde_json::{Value, json};
@@ -126,6 +126,36 @@ pub(super) fn ask_for_step(
     )
 }
 
+/// The label without the steps whose output is trusted: a card that asks because of the others
+/// must not say of a person's answer that nobody may trust it.
+fn untrusted_part(at: Basis<'_>, control: &Label) -> Label {
+    let mut part = control.clone();
+    let Some(plan) = at
+        .state
+        .in_force
+        .plan
+        .as_ref()
+        .map(|plan| plan.checked().plan())
+    else {
+        return part;
+    };
+    if part.integrity == Integrity::Trusted || part.secret {
+        return part;
+    }
+    part.sources.retain(|id| {
+        let Some(step) = plan.step(id) else {
+            return true;
+        };
+        let operation = step
+            .tool()
+            .and_then(|tool| at.rules.catalog.get(&tool.value));
+        let answered = matches!(step.kind, StepKind::Question { .. });
+        let trusted = operation.is_some_and(|operation| operation.trusted);
+        !trusted && (!answered || step.default_answer().is_some())
+    });
+    part
+}
+
 fn step_ask(at: Basis<'_>, step: &Step, record: &StepRecord, verdict: Verdict) -> Option<StepAsk> {
     let operation = at.rules.catalog.get(&step.tool()?.value)?;
     let marked = |label: &Label| label.integrity != Integrity::Trusted || label.secret;
@@ -143,7 +173,7 @@ fn step_ask(at: Basis<'_>, step: &Step, record: &StepRecord, verdict: Verdict) -
             .filter(|(_, label)| marked(label))
             .map(|(name, label)| (name.clone(), label.clone()))
             .collect(),
-        control: record.control.clone(),
+        control: untrusted_part(at, &record.control),
         earlier: EarlierCalls::default(),
     })
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_engine::engine::open_tools;
 use provost_engine::tools::{Listing, Listings};
 use provost_engine::workspace::{
     Drift, LOCK_FILE, Lock, LockUse, Opening, ServerDrift, Workspace, server_drift,
@@ -13,7 +14,7 @@ use super::servers::listings;
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
-use crate::screen::page::Page;
+use crate::screen::page::{Page, TextStyle};
 use crate::screen::words::count;
 use crate::user::user;
 use crate::workspace_path::WorkspacePath;
@@ -60,6 +61,19 @@ impl Accepted {
     }
 }
 
+/// Says which of the pinned tools cannot work: what they reach is pinned as it is written.
+fn warn_of_lacking(workspace: &Workspace) {
+    let troubles = open_tools(workspace).map(|toolbox| toolbox.troubles());
+    let mut page = Page::new();
+    for one in troubles.unwrap_or_default() {
+        page.put(TextStyle::Warn, "warning: ").line(&format!(
+            "the tool `{}` cannot work: {}",
+            one.tool, one.message
+        ));
+    }
+    output::note(&page.finish());
+}
+
 /// Does it.
 pub fn run(place: &WorkspacePath, is_json: bool) -> Result<Exit, Failure> {
     let servers = listings(place)?;
@@ -80,6 +94,7 @@ pub fn run(place: &WorkspacePath, is_json: bool) -> Result<Exit, Failure> {
         ))
         .hint("run as the user who owns the workspace")
     })?;
+    warn_of_lacking(&workspace);
     if is_json {
         let names: Vec<&str> = workspace.catalog().names().collect();
         output::json(&json!({
