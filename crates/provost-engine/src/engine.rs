@@ -294,8 +294,7 @@ impl Engine {
         self.audit.as_ref().is_some_and(|audit| audit.signs())
     }
 
-    /// Signs where the journal stands, if the workspace says so; while runs are driven and at the
-    /// end of whatever drove them. Waits on this thread.
+    /// Signs where the journal stands, if the workspace says so. Waits on this thread.
     ///
     /// # Errors
     /// [`AuditError`] if it cannot; what was driven stands all the same.
