@@ -142,11 +142,10 @@ impl Type {
         let CanonicalView::Array(list) = self.schema.view() else {
             return None;
         };
-        let mut sizes = json!({ "type": "integer", "minimum": 0 });
-        for (bound, items) in [("minimum", list.min_items), ("maximum", list.max_items)] {
-            if let Some(items) = items {
-                sizes[bound] = Value::Number(items);
-            }
+        let least = list.min_items.map_or(json!(0), Value::Number);
+        let mut sizes = json!({ "type": "integer", "minimum": least });
+        if let (Some(most), Some(sizes)) = (list.max_items, sizes.as_object_mut()) {
+            sizes.insert("maximum".to_owned(), Value::Number(most));
         }
         Some(Self::of_json(&sizes))
     }
