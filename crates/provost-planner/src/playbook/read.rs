@@ -11,10 +11,10 @@ use provost_plan::node::{Fields, Kind, Node, parse_yaml};
 use provost_plan::plan::read::WrittenPlan;
 use provost_plan::plan::{Criterion, PLAN_SCHEMA, Plan};
 use provost_plan::source::{Source, Span, Spanned};
-use serde_json::{Number, Value, json};
+use serde_json::Number;
 
 use super::cases::RulePlaces;
-use super::revise::ReviseRule;
+use super::revise::{ReviseRule, list};
 use super::{PLAYBOOK_SCHEMA, Playbook, document};
 use crate::pattern::{ParamKind, ParamType, Pattern};
 
@@ -407,11 +407,7 @@ fn read_rule(
         .steps
         .iter()
         .map(|step| (step.id.value.clone(), step.value.clone()));
-    let value_of = |key: &str| match plan.value.get(key) {
-        Some(Value::Array(items)) => items.clone(),
-        Some(Value::String(text)) => vec![json!({ "text": text })],
-        _ => Vec::new(),
-    };
+    let value_of = |key: &str| list(plan.value.get(key));
     let criteria = plan
         .success
         .iter()

@@ -142,11 +142,12 @@ impl ReviseRule {
     }
 }
 
-/// The items of a list; a text alone is an answer of one claim.
+/// The items of a list; a text or a map alone is an answer of one claim.
 pub(super) fn list(value: Option<&Value>) -> Vec<Value> {
     match value {
         Some(Value::Array(items)) => items.clone(),
         Some(Value::String(text)) => vec![json!({ "text": text })],
+        Some(one @ Value::Object(_)) => vec![one.clone()],
         _ => Vec::new(),
     }
 }
