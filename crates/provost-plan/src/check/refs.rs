@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::graph::{Edge, references, step_of};
+use super::graph::{Edge, all_references, step_of};
 use super::scope::Site;
 use super::{CheckedPlan, Pass};
 use crate::catalog::Effect;
@@ -442,12 +442,7 @@ impl Refs<'_, '_> {
         let Some(goal) = &plan.goal else {
             return true;
         };
-        let claims = plan.answer.iter();
-        let said = claims.flat_map(|claim| claim.when.iter().chain([&claim.text]));
-        let proofs = plan.success.iter().map(|proof| &proof.check);
-        let at_the_end = said.chain(proofs).flat_map(|text| text.references());
-        let read = plan.steps.iter().flat_map(references).chain(at_the_end);
-        let read: BTreeSet<&str> = read
+        let read: BTreeSet<&str> = all_references(plan)
             .filter(|read| read.root == Root::Params)
             .filter_map(|read| match read.path.first()? {
                 Segment::Field(name) => Some(name.as_str()),

@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::Pass;
-use super::graph::{references, step_of};
+use super::graph::{all_references, references, step_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Root, Template};
@@ -58,15 +58,10 @@ pub(crate) fn never_holds(pass: &Pass<'_>, condition: &Template) -> bool {
 /// Names of a `let` that nothing uses.
 fn unused_names(pass: &Pass<'_>) -> Vec<Diagnostic> {
     let plan = pass.plan;
-    let in_proofs = plan.success.iter().flat_map(|p| p.check.references());
-    let claims = plan.answer.iter();
-    let claims = claims.flat_map(|c| c.when.iter().chain([&c.text]));
-    let mut all = plan.steps.iter().flat_map(references);
-    let mut rest = in_proofs.chain(claims.flat_map(Template::references));
     let is_unknown =
         |r: &Reference| matches!(&r.root, Root::Unknown(name) if name.starts_with("let."));
     // Why none beside a name that there is not: it may be the one that is meant.
-    if all.any(is_unknown) || rest.any(is_unknown) {
+    if all_references(plan).any(is_unknown) {
         return Vec::new();
     }
     let unused = plan.names.all().iter().filter(|name| !name.is_used);

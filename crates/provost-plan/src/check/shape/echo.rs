@@ -238,11 +238,11 @@ fn reads(expr: &Expr, wanted: &dyn Fn(&Root) -> bool) -> bool {
 }
 
 /// The paths that an expression reads, in order.
-fn sources(expr: &Expr) -> Vec<String> {
+fn paths(expr: &Expr) -> Vec<String> {
     match &expr.kind {
         ExprKind::Path(base, _) if matches!(base.kind, ExprKind::Root(_)) => vec![expr.form()],
         ExprKind::Root(_) => vec![expr.form()],
-        _ => expr.children().into_iter().flat_map(sources).collect(),
+        _ => expr.children().into_iter().flat_map(paths).collect(),
     }
 }
 
@@ -278,7 +278,7 @@ fn other_place(
                 return None;
             } else if asked.is_namesake() && !are_linked(pass, given, asked) {
                 format!("`{id}` accepts the `{name}` of another place than the call is given")
-            } else if sources(given) == sources(asked.value) && !reads(asked.value, &each) {
+            } else if paths(given) == paths(asked.value) && !reads(asked.value, &each) {
                 format!("`{id}` accepts the `{name}` computed otherwise than it is given")
             } else {
                 return None;

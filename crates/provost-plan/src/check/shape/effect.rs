@@ -77,23 +77,25 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Whether a step calls what does something.
+fn does(pass: &Pass<'_>, step: &Step) -> bool {
+    let operation = pass.operation(step);
+    operation.is_some_and(|op| !op.effect.is_read())
+}
+
 /// The steps that do something which no proof looks at, in itself or by reads that follow it.
 fn unproven<'a>(pass: &Pass<'a>) -> Vec<&'a Step> {
     let read = pass.plan.success.iter().flat_map(|p| p.check.references());
     let mut open: Vec<&str> = read.filter_map(step_of).collect();
     let mut proven = BTreeSet::new();
-    let does = |step: &&Step| {
-        let operation = pass.operation(step);
-        operation.is_some_and(|op| !op.effect.is_read())
-    };
     while let Some(id) = open.pop() {
         let own = pass.plan.step(id);
-        if proven.insert(id) && !own.as_ref().is_some_and(does) {
+        if proven.insert(id) && !own.is_some_and(|own| does(pass, own)) {
             let before = pass.graph.after.get(id).into_iter().flatten();
             open.extend(before.map(String::as_str));
         }
     }
-    let steps = pass.plan.steps.iter().filter(does);
+    let steps = pass.plan.steps.iter().filter(|step| does(pass, step));
     steps
         .filter(|step| !proven.contains(step.id.value.as_str()))
         .collect()
@@ -114,11 +116,7 @@ fn named(text: &str, step: &Step) -> Option<String> {
 
 /// What proves it: a step of the plan that does something, if there is one.
 fn proving(pass: &Pass<'_>) -> String {
-    let does = |step: &&Step| {
-        let operation = pass.operation(step);
-        operation.is_some_and(|op| !op.effect.is_read())
-    };
-    match pass.plan.steps.iter().find(does) {
+    match pass.plan.steps.iter().find(|step| does(pass, step)) {
         Some(step) => format!(
             "prove it by the step that does it, such as `${{ steps.{}.status == \"succeeded\" }}`",
             step.id.value

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::Effect;
 use crate::check::Pass;
-use crate::check::graph::{references, step_of};
+use crate::check::graph::{all_references, step_of};
 use crate::check::order::{Order, OrderNode, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -154,15 +154,7 @@ fn must_be_answered(step: &Step) -> bool {
 
 /// Whether the plan reads anything of a step.
 fn is_read(pass: &Pass<'_>, id: &str) -> bool {
-    let plan = pass.plan;
-    let in_steps = plan.steps.iter().flat_map(references);
-    let claims = plan.answer.iter();
-    let said = claims.flat_map(|claim| claim.when.iter().chain([&claim.text]));
-    let proofs = plan.success.iter().map(|proof| &proof.check);
-    let at_the_end = said.chain(proofs).flat_map(|text| text.references());
-    in_steps
-        .chain(at_the_end)
-        .any(|read| step_of(read) == Some(id))
+    all_references(pass.plan).any(|read| step_of(read) == Some(id))
 }
 
 /// S702: an assertion or an answer that nothing waits for, beside a write that it may be meant for.

@@ -2,6 +2,7 @@
 //! twice.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use sim::canary;
@@ -112,7 +113,7 @@ pub fn wanted(place: &Workplace, sent: &BTreeMap<String, String>) -> BTreeMap<St
 
 /// What the conventions ask for, of the spans of all runs.
 fn measured(place: &Workplace, all: &mut BTreeMap<String, String>) {
-    let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<String, (u32, u64)> = BTreeMap::new();
     for span in super::told(place).into_values() {
         let own = attributes(&span);
         let Some(operation) = own.get("gen_ai.operation.name") else {
@@ -128,12 +129,16 @@ fn measured(place: &Workplace, all: &mut BTreeMap<String, String>) {
             .into_iter()
             .filter_map(|key| Some((key, own.get(key)?)))
             .collect();
-        let at = |key: &str| span[key].as_str().unwrap().parse::<f64>().unwrap();
-        let took = (at("endTimeUnixNano") - at("startTimeUnixNano")) / 1e9;
+        // Why whole numbers: a moment in nanoseconds has more digits than a double.
+        let at = |key: &str| span[key].as_str().unwrap().parse::<u64>().unwrap();
+        let took = at("endTimeUnixNano") - at("startTimeUnixNano");
         let sum = sums.entry(format!("{name} {labels:?}")).or_default();
-        *sum = (sum.0 + 1.0, sum.1 + took);
+        *sum = (sum.0 + 1, sum.1 + took);
     }
-    let told = |(count, sum): (f64, f64)| format!("{count:.6} {sum:.6}");
+    let told = |(count, nanos): (u32, u64)| {
+        let sum = Duration::from_nanos(nanos).as_secs_f64();
+        format!("{:.6} {sum:.6}", f64::from(count))
+    };
     all.extend(sums.into_iter().map(|(name, sum)| (name, told(sum))));
 }
 
