@@ -14,7 +14,11 @@ use super::workplace::Workplace;
 const TOKENS: usize = 25;
 const STREAMS: usize = 8;
 
-/// The first half of a login by a link, and the rest of its body.
+/// What a server says that wants the body of a request.
+const CONTINUE: &[u8; 25] = b"HTTP/1.1 100 Continue\r\n\r\n";
+
+/// The first half of a login by a link, and the rest of its body. The server has begun to read it:
+/// it asks for the body, so a server that is told to end afterwards owes an answer.
 fn half_a_login(server: &Served, place: &Workplace) -> (TcpStream, String) {
     let link = place.run(&["invite", "bo"]).exits(0).raw_stdout;
     let body = format!("code={}", Served::code(&link));
@@ -22,11 +26,16 @@ fn half_a_login(server: &Served, place: &Workplace) -> (TcpStream, String) {
     let mut stream = TcpStream::connect(&server.host).unwrap();
     let head = format!(
         "POST /login/link HTTP/1.1\r\nHost: {}\r\nSec-Fetch-Site: same-origin\r\n\
-         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{now}",
+         Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\
+         Expect: 100-continue\r\n\r\n",
         server.host,
         body.len()
     );
     stream.write_all(head.as_bytes()).unwrap();
+    let mut asked = [0; CONTINUE.len()];
+    stream.read_exact(&mut asked).unwrap();
+    assert_eq!(asked, *CONTINUE);
+    stream.write_all(now.as_bytes()).unwrap();
     (stream, rest.to_owned())
 }
 
