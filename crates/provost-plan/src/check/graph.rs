@@ -185,13 +185,21 @@ pub(crate) fn references(step: &Step) -> impl Iterator<Item = &Reference> {
         .flat_map(|(_, template)| template.references())
 }
 
-/// Every path a plan reads: in its steps, its proofs and its answer.
-pub(crate) fn all_references(plan: &Plan) -> impl Iterator<Item = &Reference> {
+/// Every template of a plan: of its steps, its proofs and its answer.
+pub(crate) fn all_templates(plan: &Plan) -> impl Iterator<Item = &Template> {
     let proofs = plan.success.iter().map(|proof| &proof.check);
     let claims = plan.answer.iter();
     let said = claims.flat_map(|claim| claim.when.iter().chain([&claim.text]));
-    let at_the_end = proofs.chain(said).flat_map(Template::references);
-    plan.steps.iter().flat_map(references).chain(at_the_end)
+    let steps = plan.steps.iter().flat_map(Step::templates);
+    steps
+        .map(|(_, template)| template)
+        .chain(proofs)
+        .chain(said)
+}
+
+/// Every path a plan reads: in its steps, its proofs and its answer.
+pub(crate) fn all_references(plan: &Plan) -> impl Iterator<Item = &Reference> {
+    all_templates(plan).flat_map(Template::references)
 }
 
 /// The step a path begins at.

@@ -47,7 +47,7 @@ fn look<'a>(pass: &Pass<'a>, expr: &'a Expr, found: &mut Option<(&'a Step, &'a E
     }
     if let ExprKind::Compare(Compare::Equal, left, right) = &expr.kind {
         let sides = [(left, right), (right, left)];
-        *found = sides.into_iter().find_map(|(outputs, list)| {
+        let judged = sides.into_iter().filter_map(|(outputs, list)| {
             let step = pass.plan.step(outputs_of(counted(outputs)?)?)?;
             let gone_over = step.for_each.as_ref()?.list.whole()?.ast();
             let list = counted(list)?;
@@ -55,8 +55,12 @@ fn look<'a>(pass: &Pass<'a>, expr: &'a Expr, found: &mut Option<(&'a Step, &'a E
             // Why also what it was taken of: whoever counts all of them wants all of them done.
             let taken_of = sources(as_long(gone_over));
             let is_same = taken_of.iter().any(|one| as_long(one).form() == form);
-            (!is_same).then_some((step, list))
+            Some((!is_same).then_some((step, list)))
         });
+        // Why none where one side is right: where both are outputs, one step may well go over
+        // those of the other.
+        let judged: Option<Vec<_>> = judged.collect();
+        *found = judged.and_then(|all| all.into_iter().next());
     }
     for part in expr.children() {
         look(pass, part, found);

@@ -11,6 +11,7 @@ use crate::check::Pass;
 use crate::check::graph::step_of;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
+use crate::expr::{Reference, Segment};
 use crate::plan::{Proof, Step};
 
 /// What somebody is told to do.
@@ -42,14 +43,12 @@ const ASIDE: &str = "
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let unproven = unproven(pass);
+    let all = pass.plan.steps.iter().filter(|s| does(pass, s)).count();
     for criterion in &pass.terms.goal.success {
         let named = || {
             unproven
                 .iter()
                 .find_map(|step| named(&criterion.text, step))
-        };
-        let Some(word) = wanted(&criterion.text).or_else(named) else {
-            continue;
         };
         let of = |proof: &&Proof| proof.criterion.value == criterion.id;
         let proofs: Vec<&Proof> = pass.plan.success.iter().filter(of).collect();
@@ -61,10 +60,22 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         if read.is_empty() || read.iter().any(|id| rests_on_effect(pass, id)) {
             continue;
         }
-        let message = format!(
-            "`{}` wants something done (`{word}`), but what proves it is true before anything is",
-            criterion.id
-        );
+        let message = match (wanted(&criterion.text).or_else(named), unproven.first()) {
+            (Some(word), _) => format!(
+                "`{}` wants something done (`{word}`), but what proves it is true before anything \
+                 is",
+                criterion.id
+            ),
+            (None, Some(step))
+                if unproven.len() == all && proofs.iter().all(|p| says_only_read(pass, p)) =>
+            {
+                format!(
+                    "`{}` is proven as soon as something is read, and no criterion looks at `{}`",
+                    criterion.id, step.id.value
+                )
+            }
+            (None, _) => continue,
+        };
         found.push(
             Diagnostic::new(Code::ReadsProveEffect, first.check.span(), message)
                 .label("looks at reads alone, and none of them follows a call that does something")
@@ -75,6 +86,17 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 )),
         );
     }
+}
+
+/// Whether a proof says no more than that reads succeeded which nothing skips: what they read, it
+/// does not say.
+fn says_only_read(pass: &Pass<'_>, proof: &Proof) -> bool {
+    let is_status = |read: &Reference| {
+        let status = [Segment::Field("status".to_owned())];
+        let step = step_of(read).and_then(|id| pass.plan.step(id));
+        read.path == status && step.is_some_and(|step| step.when.is_none())
+    };
+    proof.check.references().all(is_status)
 }
 
 /// Whether a step calls what does something.

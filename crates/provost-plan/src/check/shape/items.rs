@@ -1,19 +1,24 @@
 //! Part of the pass `shape`: conditions of items that choose all of them, or none.
 //!
 //! Owns S712 of a list that is filtered for `for_each`, as `when` writes it out or as the list says
-//! itself. What excludes what is [`super::solve`]'s. INVARIANT: what is found holds for every item
-//! that fits its schema; a condition that is only cautious (of null) is let pass.
+//! itself, and of comprehensions anywhere that no item can meet. What excludes what is
+//! [`super::solve`]'s. INVARIANT: what is found holds for every item that fits its schema; a
+//! condition that is only cautious (of null) is let pass.
+
+use std::collections::BTreeSet;
 
 use super::proofs::guarding;
 use super::solve::{AcceptedOutputs, Assume, Solver};
 use crate::check::Pass;
+use crate::check::graph::all_templates;
 use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::Root;
-use crate::expr::cases::{Case, both, cases};
+use crate::expr::cases::{Case, both, cases, witness};
 use crate::expr::tree::{Expr, ExprKind, WalkKind};
+use crate::expr::{Expression, Root, Template};
 use crate::plan::Step;
+use crate::source::Span;
 
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     for step in &pass.plan.steps {
@@ -24,6 +29,36 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
         let solver = guarding(pass, accepted, &site);
         let finding = decides_nothing(&solver, &condition).or_else(|| chooses(&solver, &condition));
         found.extend(finding.map(|finding| finding.step(&step.id.value)));
+    }
+    anywhere(pass, accepted, found);
+}
+
+/// Conditions of comprehensions, wherever they stand, that no item meets whatever its type is.
+fn anywhere(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
+    let end = Site::end();
+    let solver = guarding(pass, accepted, &end);
+    let said: Vec<Span> = found.iter().map(|finding| finding.span).collect();
+    let is_said = |at: Span| said.iter().any(|s| s.start <= at.start && at.end <= s.end);
+    // Why: a name of a `let` stands in each place that uses it.
+    let mut seen: BTreeSet<Span> = BTreeSet::new();
+    let expressions = all_templates(pass.plan).flat_map(Template::expressions);
+    let mut open: Vec<&Expr> = expressions.map(Expression::ast).collect();
+    while let Some(expr) = open.pop() {
+        open.extend(expr.children());
+        let ExprKind::Walk(walk) = &expr.kind else {
+            continue;
+        };
+        let asked = match walk.kind {
+            WalkKind::Exists | WalkKind::ExistsOne => Some(&walk.body),
+            WalkKind::Map | WalkKind::Filter => walk.filter.as_ref(),
+            WalkKind::All => None,
+        };
+        let is_new = |asked: &&Expr| !is_said(asked.span) && seen.insert(asked.span);
+        let Some(asked) = asked.filter(is_new) else {
+            continue;
+        };
+        let item = witness(&walk.list.form());
+        found.extend(chooses(&solver, &asked.about(walk.variable.id, &item)));
     }
 }
 

@@ -3,6 +3,8 @@
 //! Owns S708, S712 and S715. What excludes what is [`super::solve`]'s. INVARIANT: S708 and S715 are
 //! proofs; a guard that is only cautious (of a status, of null) is let pass.
 
+use serde_json::{Value, json};
+
 use super::solve::{AcceptedOutputs, Assume, ImpossibleCase, Solver, accepted};
 use super::status::Statuses;
 use crate::check::Pass;
@@ -10,10 +12,11 @@ use crate::check::graph::step_of;
 use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Case, Demand, both, cases, subject};
+use crate::expr::cases::{Case, Demand, both, cases, compared, subject};
+use crate::expr::tree::{Arith, Compare, Expr, ExprKind};
 use crate::expr::{ArgTree, Root, Segment, StepStatus, Template};
 use crate::plan::{Step, StepKind};
-use crate::schema::PathType;
+use crate::schema::{PathType, Type};
 use crate::source::Span;
 
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
@@ -97,13 +100,11 @@ fn unfit(pass: &Pass<'_>, accepted: &AcceptedOutputs, step: &Step) -> Option<Dia
         let ArgTree::Template(template) = given else {
             return None;
         };
-        let subject = subject(template.whole()?.ast())?;
         let field = [Segment::Field(name.as_str().to_owned())];
         let PathType::Known { ty, .. } = operation.input.ty().at(&field) else {
             return None;
         };
-        let values = Some(ty.values()).filter(|values| !values.is_empty())?;
-        let fits = vec![vec![(subject, Demand::Among(values, true))]];
+        let fits = fitting(template.whole()?.ast(), &ty)?;
         solver.never(&both(&guarded, &fits)?)?;
         let message = format!(
             "`{id}` runs only where its `{}` is none that the tool takes",
@@ -116,6 +117,24 @@ fn unfit(pass: &Pass<'_>, accepted: &AcceptedOutputs, step: &Step) -> Option<Dia
                 .step(id),
         )
     })
+}
+
+/// The cases in which a value fits a type: it is one of those listed, or a difference of two that
+/// is not below zero where the type has no such number.
+fn fitting(given: &Expr, ty: &Type) -> Option<Vec<Case>> {
+    if let ExprKind::Chain(from, rest) = &given.kind
+        && let [(Arith::Subtract, less)] = rest.as_slice()
+    {
+        let takes = |schema: Value| ty.never_fits(&Type::of_json(&schema)).is_none();
+        let order = match () {
+            () if takes(json!({ "type": "number", "exclusiveMaximum": 0 })) => return None,
+            () if takes(json!({ "const": 0 })) => Compare::GreaterEqual,
+            () => Compare::Greater,
+        };
+        return compared(order, from, less, true);
+    }
+    let values = Some(ty.values()).filter(|values| !values.is_empty())?;
+    Some(vec![vec![(subject(given)?, Demand::Among(values, true))]])
 }
 
 /// Most conditions that are taken together.

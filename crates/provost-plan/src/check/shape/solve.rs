@@ -262,6 +262,15 @@ fn there(subjects: &BTreeMap<&DemandSubject, Vec<&Demand>>) -> Vec<(DemandSubjec
 }
 
 fn shown(subject: &DemandSubject) -> String {
+    if subject.is_of_witness() {
+        let reference = Reference {
+            root: Root::Item,
+            path: subject.path.clone(),
+            tested: false,
+            span: Span::default(),
+        };
+        return reference.to_string();
+    }
     // Why: the text of what is computed is no text that anybody wrote.
     if let Root::Unknown(_) = subject.root {
         return "one condition".to_owned();

@@ -13,9 +13,12 @@ use serde_json::Value;
 use super::facts::is_variable;
 use super::guards::place;
 use crate::expr::eval::Evaluator;
-use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
 use crate::expr::{Expression, Reference, Root, Scope, Segment};
 use crate::source::Span;
+
+/// How the root of an item begins of which a comprehension says that it is there.
+const WITNESS: &str = "an item of ";
 
 /// Most cases that are told apart; of an expression with more nothing is proven.
 const CASES_MAX: usize = 64;
@@ -44,6 +47,14 @@ pub enum Demand {
 
 /// Demands that hold together.
 pub type Case = Vec<(DemandSubject, Demand)>;
+
+impl DemandSubject {
+    /// Whether it is an item, or in one, of which a comprehension says that it is there.
+    #[must_use]
+    pub fn is_of_witness(&self) -> bool {
+        matches!(&self.root, Root::Unknown(text) if text.starts_with(WITNESS))
+    }
+}
 
 impl Expression {
     /// The cases in which it comes to `truth`: none if it never does; nothing if there are too
@@ -98,11 +109,54 @@ pub(crate) fn cases(expr: &Expr, truth: bool) -> Option<Vec<Case>> {
             either(yes, no)
         }
         ExprKind::Compare(operator, left, right) => compared(*operator, left, right, truth),
-        _ => Some(match subject(expr) {
-            Some(subject) => demand(subject, Compare::Equal, Value::Bool(truth)),
-            None => anything(),
-        }),
+        kind => {
+            let mut whole = match subject(expr) {
+                Some(subject) => demand(subject, Compare::Equal, Value::Bool(truth)),
+                None => anything(),
+            };
+            if let (ExprKind::Walk(walk), [case]) = (kind, whole.as_mut_slice()) {
+                case.extend(of_witness(walk, truth));
+            }
+            Some(whole)
+        }
     }
+}
+
+/// The root of an item that a comprehension with this text looks at.
+pub(crate) fn witness(text: &str) -> Root {
+    Root::Unknown(format!("{WITNESS}{text}"))
+}
+
+/// What holds of one item, and of the list that it is in, where `exists` is true or `all` is
+/// false. Why only one case of it: more of them would soon be too many to tell apart.
+fn of_witness(walk: &Walk, truth: bool) -> Case {
+    let wanted = match walk.kind {
+        WalkKind::Exists | WalkKind::ExistsOne => truth.then_some(true),
+        WalkKind::All => (!truth).then_some(false),
+        WalkKind::Map | WalkKind::Filter => None,
+    };
+    let parts: [&Expr; 1] = [&walk.body];
+    let named = || text_of_walk(walk.kind, &walk.list, walk.variable.id, &parts);
+    let (Some(wanted), Some(text)) = (wanted, named()) else {
+        return Case::new();
+    };
+    // Why its text: what two conditions of one list ask for may hold of two items.
+    let root = witness(&text);
+    let all = cases(&walk.body.about(walk.variable.id, &root), wanted);
+    let mut holds = match all.as_deref() {
+        Some([only]) => only.clone(),
+        // Why: no item can be so, which one demand says that nothing meets.
+        Some([]) => vec![(computed(text, false), Demand::Nothing)],
+        _ => Case::new(),
+    };
+    if let Some(list) = subject(&walk.list).filter(|list| !list.is_size) {
+        let list = DemandSubject {
+            is_size: true,
+            ..list
+        };
+        holds.push((list, Demand::Compares(Compare::Greater, Value::from(0))));
+    }
+    holds
 }
 
 fn anything() -> Vec<Case> {
@@ -127,7 +181,13 @@ fn terms_of(terms: &[Expr], truth: bool, and: bool) -> Option<Vec<Case>> {
     })
 }
 
-fn compared(operator: Compare, left: &Expr, right: &Expr, truth: bool) -> Option<Vec<Case>> {
+/// The cases in which a comparison comes to `truth`.
+pub(crate) fn compared(
+    operator: Compare,
+    left: &Expr,
+    right: &Expr,
+    truth: bool,
+) -> Option<Vec<Case>> {
     let is_equality = matches!(operator, Compare::Equal | Compare::NotEqual);
     if is_equality && (is_condition(left) || is_condition(right)) {
         let same = (operator == Compare::Equal) == truth;

@@ -192,6 +192,22 @@ impl Facts {
         Self::of(moved.collect())
     }
 
+    /// What is known of what a path of `root` leads to, as facts about `root` itself.
+    fn within(&self, of: &Root, taken: &[Segment]) -> Self {
+        let rest = |path: Vec<Segment>| path.strip_prefix(taken).map(<[Segment]>::to_vec);
+        let moved = self.0.iter().cloned().filter_map(|fact| match fact {
+            Fact::Present { root, path } if root == *of => {
+                let path = rest(path).filter(|path| !path.is_empty())?;
+                Some(Fact::Present { root, path })
+            }
+            Fact::NotNull { root, path } if root == *of => {
+                rest(path).map(|path| Fact::NotNull { root, path })
+            }
+            other => Some(other),
+        });
+        Self::of(moved.collect())
+    }
+
     /// The facts that have a meaning outside the expression.
     pub(in crate::expr) fn exported(self) -> BTreeSet<Fact> {
         let mut facts = Rc::unwrap_or_clone(self.0);
@@ -216,21 +232,35 @@ fn common(known: &[Segment], path: &[Segment]) -> usize {
     length
 }
 
-/// What is known of the items of a filtered list, under the variables of its filters.
+/// What is known of the items of a list that conditions chose, under the variables of its
+/// comprehensions: also where the list was put in order, or one field was taken of each item.
 pub(in crate::expr) fn filtered(list: &Expr) -> Vec<(u32, Facts)> {
-    let ExprKind::Walk(walk) = &list.kind else {
-        return Vec::new();
+    let walk = match &list.kind {
+        ExprKind::Call(
+            Function::Distinct | Function::Sort | Function::Reverse | Function::Slice,
+            arguments,
+        ) => return arguments.first().map(filtered).unwrap_or_default(),
+        ExprKind::Walk(walk) if matches!(walk.kind, WalkKind::Filter | WalkKind::Map) => walk,
+        _ => return Vec::new(),
     };
-    if walk.kind != WalkKind::Filter {
-        return Vec::new();
-    }
     let mut known = filtered(&walk.list);
     let facts = walk
         .filter
         .as_ref()
         .and_then(|filter| facts_of(filter, true));
     known.extend(facts.map(|facts| (walk.variable.id, facts)));
-    known
+    if walk.kind == WalkKind::Filter {
+        return known;
+    }
+    let own = variable_root(walk.variable.id);
+    let Some((_, taken)) = place(&walk.body).filter(|(root, _)| *root == own) else {
+        return Vec::new();
+    };
+    let of_body = known.iter().map(|(id, facts)| {
+        let here = rename(facts, *id, walk.variable.id);
+        (walk.variable.id, here.within(&own, &taken))
+    });
+    of_body.collect()
 }
 
 /// Facts about one variable as facts about another.
@@ -333,7 +363,7 @@ fn positions(path: &Expr) -> Facts {
 }
 
 /// That a list has `least` items or more.
-fn not_empty(list: &Expr, least: i64) -> Facts {
+pub(super) fn not_empty(list: &Expr, least: i64) -> Facts {
     let last = usize::try_from(least - 1);
     match last.ok().and_then(|last| items::item(list, last)) {
         Some((root, path)) if !path.contains(&Segment::Any) => Facts::present((root, path)),

@@ -7,10 +7,12 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{Facts, facts_of, filtered, is_variable, rename, variable_root};
+use super::facts::{Facts, facts_of, filtered, is_variable, not_empty, rename, variable_root};
 use super::items;
 use super::refs::{self, BoundName, Place};
-use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Variable, Walk, WalkKind};
+use crate::expr::tree::{
+    Access, Arith, Compare, Expr, ExprKind, Function, Variable, Walk, WalkKind,
+};
 use crate::expr::{Expression, Reference, Root, Segment, Template};
 
 /// Something that holds.
@@ -261,8 +263,9 @@ impl GuardReader {
                     operator.map(Taker::Named)
                 };
                 self.taken(first, taker(0), given);
-                for (at, (_, operand)) in rest.iter().enumerate() {
+                for (at, (operator, operand)) in rest.iter().enumerate() {
                     self.taken(operand, taker(at), given);
+                    self.divisor(*operator, operand, given);
                 }
             }
             ExprKind::Negate(operand) => self.taken(operand, Some(Taker::Named("-")), given),
@@ -312,7 +315,8 @@ impl GuardReader {
             _ => 0,
         };
         self.variables.push((id, depth));
-        let mut inner = given.clone();
+        // Why: where an item is looked at, the list has one.
+        let mut inner = given.and(&not_empty(&walk.list, 1));
         for (id, facts) in filtered(&walk.list) {
             inner = inner.and(&rename(&facts, id, walk.variable.id));
         }
@@ -353,7 +357,20 @@ impl GuardReader {
 
     /// An item of a list that the expression makes: what must have an item for it to be there.
     fn item(&mut self, expr: &Expr, given: &Facts) {
-        let needed = items::item_of(expr).and_then(|(list, at)| items::item(list, at));
+        if let Some((list, at)) = items::item_of(expr) {
+            self.needed(expr, items::item(list, at), given);
+        }
+    }
+
+    /// Nothing is divided by the size of an empty list.
+    fn divisor(&mut self, operator: Arith, operand: &Expr, given: &Facts) {
+        if let (Arith::Divide | Arith::Remainder, Some(list)) = (operator, sized(operand)) {
+            self.needed(operand, items::item(list, 0), given);
+        }
+    }
+
+    /// What must be there for `expr` to have a value.
+    fn needed(&mut self, expr: &Expr, needed: Option<Place>, given: &Facts) {
         // Why not of a variable: what it stands for is looked at where its own list is.
         let Some((root, path)) =
             needed.filter(|(root, path)| !is_variable(root) && !path.contains(&Segment::Any))
@@ -407,6 +424,15 @@ impl GuardReader {
             taker,
             variable,
         });
+    }
+}
+
+/// The list of which an expression is the size, as a number of either kind.
+fn sized(expr: &Expr) -> Option<&Expr> {
+    match &expr.kind {
+        ExprKind::Call(Function::Size, arguments) => arguments.first(),
+        ExprKind::Call(Function::Double | Function::Int, arguments) => sized(arguments.first()?),
+        _ => None,
     }
 }
 

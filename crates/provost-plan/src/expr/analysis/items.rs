@@ -68,7 +68,8 @@ pub(super) fn is_computed(root: &Root) -> bool {
     matches!(root, Root::Unknown(text) if text.starts_with('('))
 }
 
-/// The list and the position of which `expr` reads an item, where an expression makes the list.
+/// The list and the position of which `expr` needs an item, where an expression makes the list or
+/// picks the least or the largest of it.
 pub(super) fn item_of(expr: &Expr) -> Option<(&Expr, usize)> {
     match &expr.kind {
         ExprKind::Has(path) => item_of(path),
@@ -76,6 +77,11 @@ pub(super) fn item_of(expr: &Expr) -> Option<(&Expr, usize)> {
             let list = arguments.first()?;
             is_made(list).then_some((list, 0))
         }
+        // Why of any list: an empty one has no least and no largest.
+        ExprKind::Call(Function::Min | Function::Max, arguments) => match arguments.as_slice() {
+            [list] => Some((list, 0)),
+            _ => None,
+        },
         ExprKind::Path(base, accesses) => {
             let Some(Access::Index(index)) = accesses.first() else {
                 return None;
