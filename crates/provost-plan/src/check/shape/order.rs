@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::exclusive::Exclusions;
 use crate::catalog::Effect;
 use crate::check::Pass;
 use crate::check::graph::{all_references, step_of};
@@ -27,9 +28,10 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         let is_over = pass.base.over.contains(&node.step.id.value);
         is_light && !is_over && node.step.on_failure != OnFailure::Continue
     });
+    let exclusions = Exclusions::of(pass);
     for node in pass.order.nodes() {
         needless(pass, node, found);
-        early(&pass.order, node, &can_fail, found);
+        early((&pass.order, &exclusions), node, &can_fail, found);
     }
     unheeded(pass, found);
     repeated(pass, found);
@@ -102,15 +104,23 @@ fn needless(pass: &Pass<'_>, node: &OrderNode<'_>, found: &mut Vec<Diagnostic>) 
 }
 
 /// S711: an effect that cannot be taken back, beside a call that can still fail.
-fn early(order: &Order<'_>, node: &OrderNode<'_>, can_fail: &StepSet, found: &mut Vec<Diagnostic>) {
+fn early(
+    (order, exclusions): (&Order<'_>, &Exclusions<'_, '_>),
+    node: &OrderNode<'_>,
+    can_fail: &StepSet,
+    found: &mut Vec<Diagnostic>,
+) {
     if !node.is_call_of(|op| op.effect > Effect::Write) {
         return;
     }
     let beside = can_fail.clone().without(&node.before).without(&node.after);
-    if beside.is_empty() {
+    let others = beside.iter().filter_map(|at| order.node(at));
+    // Why not what excludes it: where this runs, that does not, and so does not fail.
+    let others = others.filter(|other| !exclusions.exclude(node.step, other.step));
+    let others: Vec<&OrderNode<'_>> = others.collect();
+    if others.is_empty() {
         return;
     }
-    let others: Vec<&OrderNode<'_>> = beside.iter().filter_map(|at| order.node(at)).collect();
     let id = &node.step.id.value;
     let names: Vec<String> = others
         .iter()
