@@ -487,6 +487,19 @@ impl Expr {
         }
     }
 
+    /// The root and the field, where it reads no more than a field directly of a name in scope:
+    /// `output.id`, `steps.a.output`.
+    #[must_use]
+    pub(crate) fn field_of_root(&self) -> Option<(&Root, &str)> {
+        let ExprKind::Path(base, accesses) = &self.kind else {
+            return None;
+        };
+        match (&base.kind, accesses.as_slice()) {
+            (ExprKind::Root(root), [Access::Field(name)]) => Some((root, name)),
+            _ => None,
+        }
+    }
+
     /// Its parts, in the order written.
     #[must_use]
     pub fn children(&self) -> Vec<&Self> {

@@ -99,11 +99,6 @@ fn reads(walk: &Walk, field: &str) -> bool {
 
 /// The field of the item that a template is.
 fn item_field(template: &Template) -> Option<&str> {
-    let ExprKind::Path(base, accesses) = &template.whole()?.ast().kind else {
-        return None;
-    };
-    match (&base.kind, accesses.as_slice()) {
-        (ExprKind::Root(Root::Item), [Access::Field(name)]) => Some(name),
-        _ => None,
-    }
+    let (root, name) = template.whole()?.ast().field_of_root()?;
+    (*root == Root::Item).then_some(name)
 }

@@ -8,7 +8,6 @@ use super::{Pass, effect_words};
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::tree::{Access, Expr, ExprKind};
 use crate::expr::{ArgTree, Root};
 use crate::plan::{CallRole, Step, StepKind};
 
@@ -74,17 +73,6 @@ fn repeated(tree: &ArgTree) -> Option<&str> {
     let ArgTree::Template(template) = tree else {
         return None;
     };
-    let ExprKind::Path(base, accesses) = &template.whole()?.ast().kind else {
-        return None;
-    };
-    match (&**base, accesses.as_slice()) {
-        (
-            Expr {
-                kind: ExprKind::Root(Root::Output),
-                ..
-            },
-            [Access::Field(name)],
-        ) => Some(name),
-        _ => None,
-    }
+    let (root, name) = template.whole()?.ast().field_of_root()?;
+    (*root == Root::Output).then_some(name)
 }

@@ -9,7 +9,7 @@ use crate::check::Pass;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Root;
-use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind, sources};
+use crate::expr::tree::{Compare, Expr, ExprKind, Function, WalkKind, sources};
 use crate::plan::Step;
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
@@ -95,11 +95,8 @@ fn counted(expr: &Expr) -> Option<&Expr> {
 
 /// The step whose outputs a list is, or is taken of.
 fn outputs_of(list: &Expr) -> Option<&str> {
-    let ExprKind::Path(base, accesses) = &sources(list).last()?.kind else {
-        return None;
-    };
-    match (&base.kind, accesses.as_slice()) {
-        (ExprKind::Root(Root::Step(id)), [Access::Field(field)]) if field == "output" => Some(id),
+    match sources(list).last()?.field_of_root() {
+        Some((Root::Step(id), "output")) => Some(id),
         _ => None,
     }
 }

@@ -195,15 +195,9 @@ impl<'a> Asked<'a> {
         let is_equal = *operator == Compare::Equal;
         let sides = [(&**left, &**right), (&**right, &**left)];
         sides.into_iter().find_map(|(field, value)| {
-            let ExprKind::Path(base, accesses) = &field.kind else {
-                return None;
-            };
-            let [Access::Field(name)] = accesses.as_slice() else {
-                return None;
-            };
-            let is_about = matches!(&base.kind, ExprKind::Root(root) if root == about);
+            let (_, name) = field.field_of_root().filter(|(root, _)| *root == about)?;
             let is_own = reads(value, &|root| matches!(root, Root::Output | Root::Read));
-            (is_about && !is_own).then_some(Self {
+            (!is_own).then_some(Self {
                 name,
                 value,
                 is_equal,
@@ -213,13 +207,8 @@ impl<'a> Asked<'a> {
 
     /// The parameter that it asks for.
     fn param(&self) -> Option<&'a str> {
-        let ExprKind::Path(base, accesses) = &self.value.kind else {
-            return None;
-        };
-        match (&base.kind, accesses.as_slice()) {
-            (ExprKind::Root(Root::Params), [Access::Field(name)]) => Some(name),
-            _ => None,
-        }
+        let field = self.value.field_of_root();
+        field.and_then(|(root, name)| (*root == Root::Params).then_some(name))
     }
 
     /// Whether what it asks for is a field of the argument's name somewhere else.

@@ -205,10 +205,14 @@ pub(crate) fn compared(
         if one == other && never {
             return Some(vec![vec![(one.clone(), Demand::Nothing)]]);
         }
-        return Some(match relation(operator, left, right) {
+        let mut compared = match relation(operator, left, right) {
             Some((subject, holds)) => demand(subject, Compare::Equal, Value::Bool(holds == truth)),
             None => anything(),
-        });
+        };
+        for case in &mut compared {
+            case.extend([one, other].into_iter().flat_map(holders));
+        }
+        return Some(compared);
     }
     Some(match (one, constant(left), other, constant(right)) {
         (Some(subject), _, _, Some(Value::Array(values))) if operator == Compare::In => {
@@ -220,6 +224,25 @@ pub(crate) fn compared(
             demand(subject, asked(mirrored(operator), truth), value)
         }
         _ => anything(),
+    })
+}
+
+/// What a place lies in: none of it is null where the place is read.
+fn holders(of: &DemandSubject) -> impl Iterator<Item = (DemandSubject, Demand)> {
+    // Why not the first of a step: its output is no value that a plan could ask to be null.
+    let first = if matches!(of.root, Root::Step(_)) {
+        2
+    } else {
+        1
+    };
+    let before = (first..of.path.len()).filter_map(|length| of.path.get(..length));
+    before.map(|path| {
+        let holder = DemandSubject {
+            root: of.root.clone(),
+            path: path.to_vec(),
+            is_size: false,
+        };
+        (holder, Demand::Compares(Compare::NotEqual, Value::Null))
     })
 }
 
