@@ -21,6 +21,7 @@
 //! - `files`: the files of the workspace, read anew while it is served
 //! - [`mcp`]: planning for somebody else's agent, on stdin and behind the door
 //! - `statements`, `drive`: the ways in: what people say, and what is begun
+//! - `attempts`: which attempts were made at a step, and how each ended
 //! - [`view`]: the one way out: runs, waits, cards, as pages and programs need them
 //! - `may`: what policy lets somebody see, be shown, begin and govern
 //! - [`problem`], `limits`: refusals and bounds
@@ -28,6 +29,7 @@
 mod api;
 mod app;
 mod assets;
+mod attempts;
 mod door;
 mod drive;
 mod feed;
