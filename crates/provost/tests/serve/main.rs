@@ -32,6 +32,7 @@ mod resumed;
 mod rights;
 mod roles;
 mod served;
+mod steps;
 mod stream;
 mod team;
 mod tls;
