@@ -5,7 +5,7 @@
 //! front end did, and judges nothing in them. INVARIANT: files that cannot be used change nothing:
 //! what stood stays in force, and whoever looks is told.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
@@ -29,7 +29,7 @@ pub(crate) struct ServedFiles {
     started: Workspace,
     /// Held by whoever reads.
     reading: tokio::sync::Mutex<()>,
-    state: Mutex<FilesState>,
+    state: watch::Sender<FilesState>,
     news: watch::Sender<Option<String>>,
 }
 
@@ -69,7 +69,7 @@ impl ServedFiles {
         Self {
             started: workspace.clone(),
             reading: tokio::sync::Mutex::default(),
-            state: Mutex::new(state),
+            state: watch::Sender::new(state),
             news: watch::Sender::default(),
         }
     }
@@ -79,15 +79,14 @@ impl ServedFiles {
         self.news.subscribe()
     }
 
-    fn set(&self, change: impl FnOnce(&mut FilesState)) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut state);
+    /// How they stand, from now on.
+    pub(crate) fn changes(&self) -> watch::Receiver<FilesState> {
+        self.state.subscribe()
     }
 
     /// How they stand.
     pub(crate) fn stand(&self) -> FilesState {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        state.clone()
+        self.state.borrow().clone()
     }
 
     /// How they stand, as data; what is wrong with them for who may know what stands in them.
@@ -112,12 +111,12 @@ impl ServedFiles {
     /// Whether something is done about these texts already: they are in force, or were refused.
     fn knows(&self, in_force: &Workspace, texts: &WorkspaceTexts) -> bool {
         let current = in_force.texts() == *texts;
-        let mut known = current;
-        self.set(|state| {
-            state.refused = state.refused.take().filter(|_| !current);
-            known |= matches!(&state.refused, Some(refused) if refused.texts == *texts);
-        });
-        known
+        if current {
+            let refused = |state: &mut FilesState| state.refused.take().is_some();
+            self.state.send_if_modified(refused);
+            return true;
+        }
+        matches!(&self.stand().refused, Some(refused) if refused.texts == *texts)
     }
 }
 
@@ -152,7 +151,9 @@ pub(crate) async fn read_anew(app: &App) -> Result<(), Problem> {
                 texts,
                 why: why.clone(),
             };
-            app.files.set(|state| state.refused = Some(refused));
+            app.files
+                .state
+                .send_modify(|state| state.refused = Some(refused));
             return Err(why);
         }
     };
@@ -167,12 +168,10 @@ pub(crate) async fn read_anew(app: &App) -> Result<(), Problem> {
     let old = app.engines.send_replace(Arc::clone(&new));
     old.supersede();
     new.nudge();
-    app.files.set(|state| {
-        *state = FilesState {
-            read_ms: now_ms(),
-            refused: None,
-            at_start,
-        };
+    app.files.state.send_replace(FilesState {
+        read_ms: now_ms(),
+        refused: None,
+        at_start,
     });
     app.files.news.send_replace(Some(told));
     app.read(sign_out_who_left).await
