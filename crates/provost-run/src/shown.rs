@@ -79,10 +79,24 @@ pub fn step_output<'s>(state: &'s State, catalog: &Catalog, id: &str) -> Option<
     is_open(state, catalog, id).then(|| state.steps.get(id)?.view.get("output"))?
 }
 
-/// The output of one item, as [`step_output`] has that of the step.
+/// The output of a step as a whole, or of one of its items; [`secret`] in the place of one that
+/// [`step_output`] would keep, none where there is none.
 #[must_use]
-pub fn item_output<'s>(state: &'s State, catalog: &Catalog, slot: &Slot) -> Option<&'s Value> {
-    is_open(state, catalog, &slot.step).then(|| state.item(slot)?.output())?
+pub fn output_or_secret(
+    state: &State,
+    catalog: &Catalog,
+    id: &str,
+    item: Option<usize>,
+) -> Option<Value> {
+    let step = state.steps.get(id)?;
+    let output = match item {
+        Some(number) => step.items.get(number)?.output()?,
+        None => step.view.get("output")?,
+    };
+    Some(match is_open(state, catalog, id) {
+        true => output.clone(),
+        false => secret(),
+    })
 }
 
 /// Whether what a step gives is known to be no secret.

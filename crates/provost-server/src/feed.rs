@@ -2,8 +2,9 @@
 //!
 //! Owns the one reader that tails the journal, and what each stream has sent so far. A stream holds
 //! a place and no queue, so that a slow one reads its rest from the journal. How much waits and how
-//! the files stand has no place there: `standing` says it. INVARIANT: after a place that the journal
-//! still has, every event follows once and in order; after any other comes a reset, never silence.
+//! the files stand has no place there: `standing` says it. INVARIANT: after a place that the
+//! journal still has, every event follows once and in order; after any other comes a reset, never
+//! silence.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::convert::Infallible;

@@ -169,36 +169,16 @@ impl Told<'_> {
     fn values(&self) -> serde_json::Map<String, Value> {
         let mut values = serde_json::Map::new();
         let mut put = |name: &str, value: Value| values.insert(name.to_owned(), value);
-        if let Some(output) = self.output() {
+        let item = self.item.map(|(number, _)| number);
+        let output = shown::output_or_secret(self.state(), self.catalog, self.id(), item);
+        if let Some(output) = output {
             put("output", output);
         }
         let mut labels = self.observed().map(|(label, _)| label).rev();
         put("label", json!(labels.next()));
-        put("evidence", self.evidence());
+        put("evidence", self.digests());
         put("cited_by", json!(self.claims()));
         values
-    }
-
-    /// The output; one that is secret says so in its place.
-    fn output(&self) -> Option<Value> {
-        let (shown, is_there) = match self.item {
-            Some((number, item)) => {
-                let slot = Slot {
-                    step: self.id().to_owned(),
-                    item: self.known.filter(|known| known.is_list).map(|_| number),
-                };
-                let shown = shown::item_output(self.state(), self.catalog, &slot);
-                (shown.cloned(), item.output().is_some())
-            }
-            None => {
-                let shown = shown::step_output(self.state(), self.catalog, self.id());
-                let there = self
-                    .known
-                    .is_some_and(|known| known.view.get("output").is_some());
-                (shown.cloned(), there)
-            }
-        };
-        is_there.then(|| shown.unwrap_or_else(shown::secret))
     }
 
     /// What was observed, oldest first: its label and the digest of the bytes behind it.
@@ -216,7 +196,7 @@ impl Told<'_> {
     }
 
     /// The digests of the bytes behind it, each once, with whether they are kept from everybody.
-    fn evidence(&self) -> Value {
+    fn digests(&self) -> Value {
         let events = || self.run.events.iter().map(|(event, _)| event);
         let of_attempts = events().filter_map(|event| match event {
             Event::AttemptEnded(ended) if self.is_about(&ended.slot) => ended.evidence.as_ref(),
@@ -272,7 +252,7 @@ fn of_attempt(attempt: &ShownAttempt, revealed: bool) -> Value {
         "lost": end.is_some_and(|end| end.lost),
     });
     if let (Value::Object(map), true) = (&mut value, revealed) {
-        map.insert("args".to_owned(), started.args.clone());
+        map.insert("args".to_owned(), shown::started_args(started));
         map.insert("message".to_owned(), json!(end.map(|end| &end.message)));
         map.insert("evidence".to_owned(), json!(end.map(|end| end.evidence)));
     }

@@ -232,7 +232,7 @@ fn attempt(attempt: ShownAttempt) -> AttemptView {
         at: parts::at(began_ms),
         came,
         facts,
-        args: seen(pretty(&started.args)),
+        args: seen(pretty(&shown::started_args(&started))),
     }
 }
 
