@@ -16,6 +16,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as Sent, Sse};
 use futures::stream::{Stream, unfold};
 use provost_engine::engine::Engine;
+use provost_engine::reload::FilesState;
 use provost_engine::store::{FeedEvent, Store, StoreError};
 use provost_plan::policy::RunAction;
 use serde::Deserialize;
@@ -25,7 +26,6 @@ use tokio::sync::watch;
 use crate::api::input::Parameters;
 use crate::app::{App, Shared};
 use crate::door::{Login, Viewer};
-use crate::files::FilesState;
 use crate::problem::{Problem, ProblemKind};
 
 mod standing;
@@ -177,8 +177,8 @@ pub(crate) async fn stream(
         .await?;
     let mut follower = Follower {
         halt: app.halt.clone(),
-        engines: app.engines.subscribe(),
-        files: app.files.changes(),
+        engines: app.live.engines(),
+        files: app.live.changes(),
         said: Standing::default(),
         app,
         viewer,

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::app::Shared;
 use crate::door::Viewer;
+use crate::files;
 use crate::problem::Problem;
 
 /// What one stream said last.
@@ -53,7 +54,7 @@ pub(super) fn of(shared: &Shared, viewer: &Viewer) -> Result<Standing, Problem> 
             "in_doubt": counts.in_doubt,
         }),
         // Why without findings: they quote the files, which is for who may govern.
-        files: shared.files.to_json(false),
+        files: files::to_json(&shared.live.stand(), false),
     })
 }
 
