@@ -1,5 +1,6 @@
 //! The headless driver: what can move is driven, what waits is left alone, a signal drains it.
 
+use std::io::{BufRead, BufReader};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
@@ -297,4 +298,56 @@ fn a_signal_drains_it() {
     // The control: what was held back is due, and begins with whoever works next.
     place.run(&IDLE).exits(0);
     assert_eq!(place.status(), "waiting_approval");
+}
+
+/// The lines of a worker's log up to the first with these words.
+fn logged_until(log: &mut impl BufRead, words: &str) -> String {
+    let mut all = String::new();
+    let begun = Instant::now();
+    while !all.contains(words) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{all}");
+        assert_ne!(log.read_line(&mut all).unwrap(), 0, "{words}: {all}");
+    }
+    all
+}
+
+/// A worker goes on under files that changed, and under those of before where the new ones are
+/// wrong. The control: what it begins is what a file says that was not there at its start.
+#[test]
+fn files_that_changed_are_read_anew() {
+    let place = Workplace::new();
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let every = |goal: &str| {
+        let goal = format!("[schedule.count]\ngoal = \"{goal}\"\nevery = \"1s\"\n");
+        place.write("provost.toml", format!("{config}\n{goal}"));
+    };
+    let mut worker = place.spawn(&["work"]);
+    let mut log = BufReader::new(worker.stderr.take().unwrap());
+    until_it_works(&place);
+    assert_eq!(
+        place.json(&["runs", "--json"])["runs"],
+        serde_json::json!([])
+    );
+    every("Count the orders of ada");
+    logged_until(&mut log, "the files were read anew");
+    logged_until(&mut log, "begun by schedule count");
+    // Files that cannot be used leave those of before in force.
+    place.write("policies/entities.json", "{ \"users\": ");
+    let refused = "the files were not read anew, those of before count";
+    logged_until(&mut log, refused);
+    logged_until(&mut log, "begun by schedule count");
+    place.write("policies/entities.json", r#"{ "users": { "ada": {} } }"#);
+    every("Count the orders of grace");
+    logged_until(&mut log, "the files were read anew");
+    let of = |goal: &str| place.json(&["runs", "--goal", goal, "--json"])["runs"].clone();
+    let begun = Instant::now();
+    while of("Count the orders of grace") == serde_json::json!([]) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing began");
+        logged_until(&mut log, "begun by schedule count");
+    }
+    signal(&worker, "-TERM");
+    let rest = std::thread::spawn(move || log.lines().for_each(drop));
+    assert!(worker.wait().unwrap().success());
+    rest.join().unwrap();
+    place.run(&["audit", "verify"]).exits(0);
 }
