@@ -7,6 +7,7 @@
 )]
 
 mod amended;
+mod answers;
 mod browser;
 #[cfg(target_os = "linux")]
 mod clock;
