@@ -1,7 +1,8 @@
 //! The headless driver: what can move is driven, what waits is left alone, a signal drains it.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::interrupt::{slow, until_it_runs};
@@ -300,15 +301,26 @@ fn a_signal_drains_it() {
     assert_eq!(place.status(), "waiting_approval");
 }
 
-/// The lines of a worker's log up to the first with these words.
-fn logged_until(log: &mut impl BufRead, words: &str) -> String {
-    let mut all = String::new();
-    let begun = Instant::now();
-    while !all.contains(words) {
-        assert!(begun.elapsed() < Duration::from_secs(60), "{all}");
-        assert_ne!(log.read_line(&mut all).unwrap(), 0, "{words}: {all}");
+/// The lines of a log that a process writes, as they come.
+fn lines_of(log: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let all = BufReader::new(log).lines().map_while(Result::ok);
+        all.map_while(|line| sender.send(line).ok()).for_each(drop);
+    });
+    lines
+}
+
+/// Waits for a line with these words.
+fn logged_until(log: &Receiver<String>, words: &str) {
+    let mut all = Vec::new();
+    while let Ok(line) = log.recv_timeout(Duration::from_secs(30)) {
+        if line.contains(words) {
+            return;
+        }
+        all.push(line);
     }
-    all
+    panic!("no `{words}`: {all:#?}");
 }
 
 /// A worker goes on under files that changed, and under those of before where the new ones are
@@ -322,32 +334,30 @@ fn files_that_changed_are_read_anew() {
         place.write("provost.toml", format!("{config}\n{goal}"));
     };
     let mut worker = place.spawn(&["work"]);
-    let mut log = BufReader::new(worker.stderr.take().unwrap());
+    let log = lines_of(worker.stderr.take().unwrap());
     until_it_works(&place);
     assert_eq!(
         place.json(&["runs", "--json"])["runs"],
         serde_json::json!([])
     );
     every("Count the orders of ada");
-    logged_until(&mut log, "the files were read anew");
-    logged_until(&mut log, "begun by schedule count");
+    logged_until(&log, "the files were read anew");
+    logged_until(&log, "begun by schedule count");
     // Files that cannot be used leave those of before in force.
     place.write("policies/entities.json", "{ \"users\": ");
     let refused = "the files were not read anew, those of before count";
-    logged_until(&mut log, refused);
-    logged_until(&mut log, "begun by schedule count");
+    logged_until(&log, refused);
+    logged_until(&log, "begun by schedule count");
     place.write("policies/entities.json", r#"{ "users": { "ada": {} } }"#);
     every("Count the orders of grace");
-    logged_until(&mut log, "the files were read anew");
+    logged_until(&log, "the files were read anew");
     let of = |goal: &str| place.json(&["runs", "--goal", goal, "--json"])["runs"].clone();
     let begun = Instant::now();
     while of("Count the orders of grace") == serde_json::json!([]) {
         assert!(begun.elapsed() < Duration::from_secs(60), "nothing began");
-        logged_until(&mut log, "begun by schedule count");
+        logged_until(&log, "begun by schedule count");
     }
     signal(&worker, "-TERM");
-    let rest = std::thread::spawn(move || log.lines().for_each(drop));
     assert!(worker.wait().unwrap().success());
-    rest.join().unwrap();
     place.run(&["audit", "verify"]).exits(0);
 }
