@@ -11,7 +11,7 @@
 //!
 //! From the top down; a floor uses those below it:
 //!
-//! - [`work`]: all runs of a workspace, as a service
+//! - [`reload`], [`work`]: all runs of a workspace, as a service; its files read anew meanwhile
 //! - [`eval`]: cases of a file, each driven over doubles and graded
 //! - [`session`]: the loop of one run: step, commit, carry out, repeat
 //! - [`engine`], [`proposal`], [`bundle`]: what begins a run, and what is proposed without one
@@ -48,6 +48,7 @@ pub mod planners {
 }
 pub mod proposal;
 pub mod recheck;
+pub mod reload;
 pub mod retention;
 pub mod schedule;
 /// The run machine, for whoever drives or reads runs through this library.

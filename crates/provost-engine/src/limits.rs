@@ -117,3 +117,5 @@ pub const STATEMENT_EARLY_MAX: Duration = Duration::from_secs(5 * 60);
 pub const STATEMENT_NONCE_CHARS_MAX: usize = 64;
 /// Most posted statements that are taken at once; the others wait for the next look.
 pub const POSTED_AT_ONCE_MAX: u32 = 1_000;
+/// How often a process that goes on looks at the files of its workspace.
+pub const FILES_LOOK: Duration = Duration::from_secs(2);

@@ -76,14 +76,37 @@ pub fn started_args(started: &AttemptStarted) -> Value {
 /// it is, because its tool is gone.
 #[must_use]
 pub fn step_output<'s>(state: &'s State, catalog: &Catalog, id: &str) -> Option<&'s Value> {
-    let (step, record) = state.plan()?.checked().step(id)?;
-    let gone = step
-        .tool()
-        .is_some_and(|tool| catalog.get(&tool.value).is_none());
-    if gone || view::is_secret(catalog, step, record) {
-        return None;
-    }
-    state.steps.get(id)?.view.get("output")
+    is_open(state, catalog, id).then(|| state.steps.get(id)?.view.get("output"))?
+}
+
+/// The output of a step as a whole, or of one of its items; [`secret`] in the place of one that
+/// [`step_output`] would keep, none where there is none.
+#[must_use]
+pub fn output_or_secret(
+    state: &State,
+    catalog: &Catalog,
+    id: &str,
+    item: Option<usize>,
+) -> Option<Value> {
+    let step = state.steps.get(id)?;
+    let output = match item {
+        Some(number) => step.items.get(number)?.output()?,
+        None => step.view.get("output")?,
+    };
+    Some(match is_open(state, catalog, id) {
+        true => output.clone(),
+        false => secret(),
+    })
+}
+
+/// Whether what a step gives is known to be no secret.
+fn is_open(state: &State, catalog: &Catalog, id: &str) -> bool {
+    let planned = state.plan().and_then(|plan| plan.checked().step(id));
+    planned.is_some_and(|(step, record)| {
+        let tool = step.tool();
+        let gone = tool.is_some_and(|tool| catalog.get(&tool.value).is_none());
+        !gone && !view::is_secret(catalog, step, record)
+    })
 }
 
 /// The arguments of a write that began.

@@ -140,6 +140,8 @@ document.addEventListener("visibilitychange", () => {
 const run = document.body.dataset.run;
 function heard({ kind, of }) {
   if (kind === "bye") location.reload();
+  // Why not on the page of a run: what waits of that run is told by its own events.
+  if (run && kind === "waits") return;
   if (!run || !of || of === run) soon();
 }
 if (document.body.hasAttribute("data-live")) {

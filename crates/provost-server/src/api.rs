@@ -13,6 +13,7 @@ mod me;
 mod run;
 pub(crate) mod runs;
 mod statement;
+mod step;
 mod wait;
 mod workspace;
 
@@ -48,7 +49,8 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/v1/runs/{run}", run::get),
         reads("/v1/runs/{run}/plan", run::plan),
         reads("/v1/runs/{run}/diff", run::diff),
-        reads("/v1/runs/{run}/steps/{step}", run::step),
+        reads("/v1/runs/{run}/steps/{step}", step::get),
+        reads("/v1/runs/{run}/steps/{step}/{item}", step::item),
         reads("/v1/runs/{run}/trace", run::trace),
         reads("/v1/runs/{run}/why", run::why),
         reads("/v1/runs/{run}/events", run::events),

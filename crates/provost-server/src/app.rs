@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use provost_engine::engine::Engine;
 use provost_engine::proposal::CheckedFile;
+use provost_engine::reload::{LiveWorkspace, Reread};
 use provost_engine::run::card::Card;
 use provost_engine::run::state::State;
-use provost_engine::workspace::{Workspace, WorkspaceError};
+use provost_engine::workspace::Workspace;
 use provost_plan::digest::Digest;
 use serde_json::Value;
 use tokio::sync::watch;
@@ -21,7 +22,6 @@ use crate::door::oidc::provider::LoginProvider;
 use crate::door::rates::MinuteRate;
 use crate::drive::Beginner;
 use crate::feed::Feed;
-use crate::files::ServedFiles;
 use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
 use crate::view::{Desk, SeenRun};
@@ -38,9 +38,6 @@ pub type FindingsJson = dyn Fn(&CheckedFile) -> Value + Send + Sync;
 /// run as it was read, once.
 pub type DiffJson = dyn Fn(&Workspace, &SeenRun, [u32; 2]) -> Result<Value, String> + Send + Sync;
 
-/// How the front end opened the workspace: the same, from its files as they are now.
-pub type Reread = dyn Fn() -> Result<Workspace, WorkspaceError> + Send + Sync;
-
 /// What the front end lends, so that each view has one owner.
 pub struct Lent {
     /// A card as plain text.
@@ -52,14 +49,13 @@ pub struct Lent {
     /// What changed between two revisions, as `diff --json` has it.
     pub diff: Box<DiffJson>,
     /// The workspace, read anew.
-    pub reread: Box<Reread>,
+    pub reread: Arc<Reread>,
 }
 
 /// All that requests share.
 pub(crate) struct Shared {
-    /// The value that stands, and those that hear of another.
-    pub(crate) engines: watch::Sender<Arc<Engine>>,
-    pub(crate) files: ServedFiles,
+    /// The value that stands, and how the files do.
+    pub(crate) live: Arc<LiveWorkspace>,
     pub(crate) desk: Desk,
     pub(crate) door: Door,
     pub(crate) database: Database,
@@ -97,12 +93,12 @@ impl std::ops::Deref for App {
 impl Shared {
     /// The engine under the files that are in force.
     pub(crate) fn engine(&self) -> Arc<Engine> {
-        Arc::clone(&self.engines.borrow())
+        self.live.engine()
     }
 
     /// The files that are in force.
     pub(crate) fn workspace(&self) -> Arc<Workspace> {
-        Arc::clone(self.engines.borrow().workspace())
+        Arc::clone(self.live.engine().workspace())
     }
 }
 

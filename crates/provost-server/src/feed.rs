@@ -1,9 +1,10 @@
 //! The event stream: that something changed, for everybody who looks.
 //!
 //! Owns the one reader that tails the journal, and what each stream has sent so far. A stream holds
-//! a place and no queue, so that a slow one reads its rest from the journal. INVARIANT: after a
-//! place that the journal still has, every event follows once and in order; after any other comes
-//! a reset, never silence.
+//! a place and no queue, so that a slow one reads its rest from the journal. How much waits and how
+//! the files stand has no place there: `standing` says it. INVARIANT: after a place that the
+//! journal still has, every event follows once and in order; after any other comes a reset, never
+//! silence.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::convert::Infallible;
@@ -15,6 +16,7 @@ use axum::http::HeaderMap;
 use axum::response::sse::{Event as Sent, Sse};
 use futures::stream::{Stream, unfold};
 use provost_engine::engine::Engine;
+use provost_engine::reload::FilesState;
 use provost_engine::store::{FeedEvent, Store, StoreError};
 use provost_plan::policy::RunAction;
 use serde::Deserialize;
@@ -25,6 +27,10 @@ use crate::api::input::Parameters;
 use crate::app::{App, Shared};
 use crate::door::{Login, Viewer};
 use crate::problem::{Problem, ProblemKind};
+
+mod standing;
+
+use standing::{SharedCounts, Standing};
 
 /// How often the journal is looked at.
 const LOOK: Duration = Duration::from_millis(25);
@@ -41,6 +47,7 @@ const RETRY: Duration = Duration::from_secs(2);
 pub(crate) struct Feed {
     newest: watch::Sender<i64>,
     open: Arc<Mutex<HashMap<String, usize>>>,
+    counts: SharedCounts,
 }
 
 impl Default for Feed {
@@ -48,6 +55,7 @@ impl Default for Feed {
         Self {
             newest: watch::Sender::new(0),
             open: Arc::default(),
+            counts: SharedCounts::default(),
         }
     }
 }
@@ -137,6 +145,8 @@ struct Follower {
     at: i64,
     newest: watch::Receiver<i64>,
     engines: watch::Receiver<Arc<Engine>>,
+    files: watch::Receiver<FilesState>,
+    said: Standing,
     halt: watch::Receiver<bool>,
     ready: VecDeque<Sent>,
     over: bool,
@@ -167,7 +177,9 @@ pub(crate) async fn stream(
         .await?;
     let mut follower = Follower {
         halt: app.halt.clone(),
-        engines: app.engines.subscribe(),
+        engines: app.live.engines(),
+        files: app.live.changes(),
+        said: Standing::default(),
         app,
         viewer,
         at,
@@ -217,11 +229,14 @@ impl Follower {
                 return None;
             }
             self.newest.mark_unchanged();
+            self.files.mark_unchanged();
+            let before = self.at;
             if let Err(problem) = self.fill().await {
                 self.bye(problem.kind.name());
                 continue;
             }
-            if !self.ready.is_empty() {
+            // Why also without an event: what follows a batch of others' runs may be the reader's.
+            if !self.ready.is_empty() || self.at != before {
                 continue;
             }
             match self.woken().await {
@@ -245,6 +260,7 @@ impl Follower {
             _ = self.newest.changed() => Wake::Moved,
             // Why: who may see what, and whether somebody is there at all, may be another now.
             Ok(()) = self.engines.changed() => Wake::Moved,
+            Ok(()) = self.files.changed() => Wake::Moved,
             () = tokio::time::sleep(ALIVE) => Wake::Silent,
         }
     }
@@ -264,15 +280,17 @@ impl Follower {
         }
     }
 
-    /// Reads what came since, for a login that still counts.
+    /// Reads what came since, for a login that still counts; if nothing came, how it stands.
     async fn fill(&mut self) -> Result<(), Problem> {
         let (viewer, at) = (self.viewer.clone(), self.at);
-        let (at, events) = self
-            .app
-            .read(move |shared| batch(shared, &viewer, at))
-            .await?;
-        self.at = at;
-        self.ready.extend(events);
+        let read = self.app.read(move |shared| batch(shared, &viewer, at));
+        match read.await? {
+            Batch::Came(at, events) => {
+                self.at = at;
+                self.ready.extend(events);
+            }
+            Batch::Nothing(now) => self.ready.extend(self.said.changed(now)),
+        }
         Ok(())
     }
 }
@@ -284,13 +302,20 @@ enum Wake {
     Silent,
 }
 
-/// The events after a place that a viewer may see, and the place after them.
-fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<(i64, Vec<Sent>), Problem> {
+/// What follows a place.
+enum Batch {
+    /// The events that a viewer may see, and the place after all of them.
+    Came(i64, Vec<Sent>),
+    /// How it stands, once a reader is there. Why only then: to count delays no event.
+    Nothing(Standing),
+}
+
+fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
     shared.still_counts(viewer)?;
     let store = shared.desk.store()?;
     let rows = store.events_after(at, BATCH)?;
     let Some(last) = rows.last() else {
-        return Ok((at, Vec::new()));
+        return Ok(Batch::Nothing(standing::of(shared, viewer)?));
     };
     let after = last.n;
     let scope = shared
@@ -300,7 +325,8 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<(i64, Vec<Sent>), 
     let mut statuses = BTreeMap::new();
     for run in runs {
         if shared.desk.is_in(&scope, run)? {
-            statuses.insert(run.clone(), store.run(run)?.status);
+            let waits = store.waits_of(run)?.len();
+            statuses.insert(run.clone(), (store.run(run)?.status, waits));
         }
     }
     let events = rows.iter().filter_map(|row| {
@@ -309,14 +335,16 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<(i64, Vec<Sent>), 
             let data = json!({ "at_ms": row.at_ms, "kind": row.kind });
             return Some(sent.event("stop").data(data.to_string()));
         };
+        let (status, waits) = statuses.get(run)?;
         let data = json!({
             "run": run,
             "seq": row.seq,
             "at_ms": row.at_ms,
             "kind": row.kind,
-            "status": statuses.get(run)?,
+            "status": status,
+            "waits": waits,
         });
         Some(sent.event("run").data(data.to_string()))
     });
-    Ok((after, events.collect()))
+    Ok(Batch::Came(after, events.collect()))
 }

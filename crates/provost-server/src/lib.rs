@@ -18,9 +18,10 @@
 //! - [`graph`], [`plot`], [`markup`]: what is drawn in a page, and text on its way into one
 //! - `door`: host, cross-site, sessions, links, tokens: who a request is from
 //! - `feed`: the event stream
-//! - `files`: the files of the workspace, read anew while it is served
+//! - `files`: what is told of the files of the workspace, which are read anew while it is served
 //! - [`mcp`]: planning for somebody else's agent, on stdin and behind the door
 //! - `statements`, `drive`: the ways in: what people say, and what is begun
+//! - `attempts`: which attempts were made at a step, and how each ended
 //! - [`view`]: the one way out: runs, waits, cards, as pages and programs need them
 //! - `may`: what policy lets somebody see, be shown, begin and govern
 //! - [`problem`], `limits`: refusals and bounds
@@ -28,6 +29,7 @@
 mod api;
 mod app;
 mod assets;
+mod attempts;
 mod door;
 mod drive;
 mod feed;
@@ -45,7 +47,7 @@ pub mod serve;
 mod statements;
 pub mod view;
 
-pub use app::{FindingsJson, Lent, Reread};
+pub use app::{FindingsJson, Lent};
 pub use door::database::{Database, DatabaseError, StoredSession, StoredToken};
 pub use door::token::{GivenToken, WeakToken};
 pub use drive::ClientRuns;

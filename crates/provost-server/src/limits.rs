@@ -49,7 +49,5 @@ pub const RUNS_PER_MINUTE_MAX: u32 = 30;
 /// Random bytes of a link, a session and a token.
 pub const SECRET_BYTES: usize = 32;
 
-/// How often the files of the workspace are looked at.
-pub(crate) const FILES_LOOK: Duration = Duration::from_secs(2);
 /// Verdicts of policy that are kept, while policies and people are the same.
 pub(crate) const VERDICTS_MAX: usize = 20_000;

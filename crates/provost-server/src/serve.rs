@@ -19,9 +19,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
+use provost_engine::reload::LiveWorkspace;
 use provost_engine::run::event::PlannerChoice;
 use provost_engine::store::StoreError;
 use provost_engine::work::{Listener, WorkOptions};
+use provost_engine::workspace::Workspace;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -37,7 +39,7 @@ use crate::door::token::{GivenLogin, GivenToken};
 use crate::door::{Door, after};
 use crate::drive::{self, ClientRuns, RunBeginning};
 use crate::feed::{self, Feed};
-use crate::files::{self, ServedFiles};
+use crate::files;
 use crate::limits::{
     ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
     RUNS_PER_MINUTE_MAX, SILENT_MAX, STATEMENTS_PER_MINUTE_MAX,
@@ -210,8 +212,10 @@ impl Server {
         let verdicts = Arc::<Verdicts>::default();
         let asked = matches!(options.offer, Offer::Workspace).then(|| Arc::clone(&verdicts));
         let lends = (&lent.findings, asked);
-        let engines = watch::Sender::new(Arc::clone(engine));
-        let mcp = mcp::behind_the_door(engines.subscribe(), &beginner, lends, halt.clone())?;
+        let (solo, key) = (door.is_solo(), voucher.as_ref().map(PrivateKey::public));
+        let fits = move |new: &Workspace| files::refuse_unfit(new, solo, key.as_ref());
+        let live = LiveWorkspace::of(engine, Arc::clone(&lent.reread), Box::new(fits));
+        let mcp = mcp::behind_the_door(live.engines(), &beginner, lends, halt.clone())?;
         let shared = Shared {
             desk: Desk::open(&workspace.store_dir(), verdicts)?,
             door,
@@ -226,8 +230,7 @@ impl Server {
             mcp,
             feed: Feed::default(),
             halt,
-            files: ServedFiles::of(workspace),
-            engines,
+            live,
         };
         Ok(Self {
             listener,
@@ -261,8 +264,8 @@ impl Server {
     pub async fn run(self, listener: &Listener<'_>) -> Result<(), EngineError> {
         let halt = self.app.halt.clone();
         let engine = self.app.engine();
-        let engines = self.app.engines.subscribe();
-        let telling = files::tell(self.app.files.news(), listener);
+        let live = Arc::clone(&self.app.live);
+        let telling = live.report(listener);
         let router = match self.options.offer {
             Offer::Workspace => {
                 tokio::spawn(feed::tail(self.app.clone()));
@@ -275,7 +278,8 @@ impl Server {
         let driven = match self.options.offer {
             Offer::Workspace => {
                 let working = self.options.working;
-                let driving = drive::drive(engines, working, self.beginnings, halt, listener);
+                let driving =
+                    drive::drive(live.engines(), working, self.beginnings, halt, listener);
                 tokio::select! {
                     driven = driving => driven.map_err(EngineError::from),
                     () = telling => Ok(()),

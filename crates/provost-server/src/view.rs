@@ -19,7 +19,7 @@ use provost_engine::run::state::{CardState, State, Waiting, waiting};
 use provost_engine::store::{PlacedWait, Store, StoreError, WaitCounts, WaitPage};
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
-use provost_plan::policy::RunAction;
+use provost_plan::policy::{Principal, RunAction};
 use serde_json::Value;
 
 use crate::door::Viewer;
@@ -243,7 +243,15 @@ impl Desk {
     /// [`Problem`] if the journal cannot be read.
     pub fn inbox_counts(&self, engine: &Engine, viewer: &Viewer) -> Result<WaitCounts, Problem> {
         let only = self.scope(engine, viewer, RunAction::See)?.principals();
-        Ok(history::wait_counts(self.store()?, only.as_deref())?)
+        self.wait_counts(only.as_deref())
+    }
+
+    /// How much waits for people, of everybody's runs or of those that act for one of these.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal cannot be read.
+    pub(crate) fn wait_counts(&self, only: Option<&[Principal]>) -> Result<WaitCounts, Problem> {
+        Ok(history::wait_counts(self.store()?, only)?)
     }
 
     /// The runs of whom a viewer may do this to.

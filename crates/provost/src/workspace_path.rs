@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError};
 use provost_engine::notify::NoticeSubject;
+use provost_engine::reload::Reread;
 use provost_engine::store::{JOURNAL_FILE, Store, StoreError};
 use provost_engine::workspace::{
     CONFIG_FILE, LockUse, Opening, POLICIES_DIR, STORE_DIR, Workspace, WorkspaceError,
@@ -65,10 +66,13 @@ impl WorkspacePath {
         Ok(self.found(LockUse::Hold)?.inspect(warn_of_damaged)?)
     }
 
-    /// The workspace at `root` as its files are now, for who has had it open.
-    pub fn anew(root: &Path) -> Result<Workspace, WorkspaceError> {
-        let (user, lock) = (user::user(), LockUse::Hold);
-        Workspace::open(root, &Opening { user: &user, lock })
+    /// How the workspace at `root` is read anew, for who has it open and goes on.
+    pub fn reread(root: &Path) -> Arc<Reread> {
+        let root = root.to_owned();
+        Arc::new(move || {
+            let (user, lock) = (user::user(), LockUse::Hold);
+            Workspace::open(&root, &Opening { user: &user, lock })
+        })
     }
 
     /// [`WorkspacePath::workspace`], to check a plan or to make a call.

@@ -163,38 +163,6 @@ pub(crate) async fn diff(
     Ok(Json(value.await?))
 }
 
-/// `GET /v1/runs/{run}/steps/{step}`.
-pub(crate) async fn step(
-    State(app): State<App>,
-    viewer: Viewer,
-    Path((run, step)): Path<(String, String)>,
-) -> Result<Json<Value>, Problem> {
-    let value = app.read(move |shared| {
-        let run = shared.desk.run(&shared.engine(), &viewer, &run)?;
-        let state = run.state();
-        let known = state.steps.get(&step);
-        let known = known.ok_or_else(|| Problem::not_found("step"))?;
-        let plan = state.plan().ok_or_else(|| Problem::not_found("step"))?;
-        let checked = plan.checked();
-        let steps = checked.plan().value.get("steps").and_then(Value::as_array);
-        let named = |one: &&Value| one.get("id").and_then(Value::as_str) == Some(&*step);
-        let items = known.items.iter();
-        let told = shared.desk.reveals(&shared.engine(), &viewer, &run).is_ok();
-        Ok(json!({
-            "schema": "provost/step/v1",
-            "run": state.head.run,
-            "step": step,
-            "status": known.status.word(),
-            "class": known.class.map(provost_engine::run::outcome::Class::word),
-            "message": told.then_some(&known.message),
-            "items": items.len(),
-            "definition": steps.and_then(|steps| steps.iter().find(named)),
-            "record": checked.step(&step).map(|(_, record)| record),
-        }))
-    });
-    Ok(Json(value.await?))
-}
-
 /// `GET /v1/runs/{run}/trace`.
 pub(crate) async fn trace(
     State(app): State<App>,

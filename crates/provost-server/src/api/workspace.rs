@@ -47,7 +47,7 @@ fn described(app: &App, viewer: &Viewer) -> Value {
         "solo": workspace.is_solo(),
         "signed": required == Credential::Signature,
         "require": required.word(),
-        "files": app.files.to_json(governs.is_ok()),
+        "files": files::to_json(&app.live.stand(), governs.is_ok()),
         "version": env!("CARGO_PKG_VERSION"),
     })
 }

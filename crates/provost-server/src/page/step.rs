@@ -8,6 +8,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use provost_engine::run::event::{Event, StepStatus};
 use provost_engine::run::read::plot;
+use provost_engine::run::read::words::words;
 use provost_engine::run::shown;
 use provost_engine::run::state::State as RunState;
 use provost_plan::catalog::Catalog;
@@ -19,6 +20,7 @@ use super::run::{PlotView, drawn, found};
 use super::trace::LineView;
 use super::{Frame, Person, html, parts};
 use crate::app::App;
+use crate::attempts::{self, ShownAttempt, step_of};
 use crate::door::Viewer;
 use crate::graph::of_run::{does, told};
 use crate::markup::{Markup, Seen, seen, shortened};
@@ -143,7 +145,10 @@ fn values(run: &SeenRun, catalog: &Catalog, step: &Step) -> ValuesView {
     lines.sort_by_key(|line| line.seq);
     ValuesView {
         plots: plots.collect(),
-        attempts: attempts(&run.events, id),
+        attempts: attempts::of_step(&run.events, id)
+            .into_iter()
+            .map(attempt)
+            .collect(),
         output,
         columns,
         rows,
@@ -193,22 +198,6 @@ fn facts(
     facts
 }
 
-/// The slot that an event is about.
-fn step_of(event: &Event) -> Option<&str> {
-    Some(match event {
-        Event::AttemptStarted(started) => &started.slot.step,
-        Event::AttemptEnded(ended) => &ended.slot.step,
-        Event::StepSkipped { slot, .. }
-        | Event::AdmissionRefused { slot, .. }
-        | Event::ObservationMade { slot, .. }
-        | Event::StepSettled { slot, .. }
-        | Event::DoubtSettled { slot, .. } => &slot.step,
-        Event::ListEvaluated { step, .. } | Event::StepBlocked { step, .. } => step,
-        Event::ApprovalRequested { card, .. } => card.step()?,
-        _ => return None,
-    })
-}
-
 /// The numbers of the events of a step.
 fn seqs_of(events: &[(Event, i64)], id: &str) -> Vec<u64> {
     let of_step = |(at, (event, _)): (usize, &(Event, i64))| {
@@ -217,44 +206,34 @@ fn seqs_of(events: &[(Event, i64)], id: &str) -> Vec<u64> {
     events.iter().enumerate().filter_map(of_step).collect()
 }
 
-fn attempts(events: &[(Event, i64)], id: &str) -> Vec<AttemptView> {
-    let mut attempts: Vec<AttemptView> = Vec::new();
-    for (event, at) in events {
-        if step_of(event) != Some(id) {
-            continue;
-        }
-        let event = &*shown::event(event);
-        match event {
-            Event::AttemptStarted(started) => {
-                let mut facts = vec![("calls", seen(&started.operation))];
-                if let Some(key) = &started.key {
-                    facts.push(("key", seen(key)));
-                }
-                if let Some(approval) = &started.approval {
-                    facts.push(("approval", seen(approval.to_string())));
-                }
-                attempts.push(AttemptView {
-                    title: format!("{}, attempt {}", started.slot, started.attempt),
-                    at: parts::at(*at),
-                    came: seen("in flight"),
-                    facts,
-                    args: seen(pretty(&shown::started_args(started))),
-                });
-            }
-            Event::AttemptEnded(ended) => {
-                let title = format!("{}, attempt {}", ended.slot, ended.attempt);
-                let mut of = attempts.iter_mut().rev();
-                if let Some(attempt) = of.find(|attempt| attempt.title == title) {
-                    attempt.came = seen(provost_engine::run::read::words::words(event).full());
-                    if let Some(evidence) = &ended.evidence {
-                        attempt.facts.push(("evidence", seen(evidence.to_string())));
-                    }
-                }
-            }
-            _ => {}
-        }
+fn attempt(attempt: ShownAttempt) -> AttemptView {
+    let ShownAttempt {
+        started,
+        began_ms,
+        ended,
+    } = attempt;
+    let mut facts = vec![("calls", seen(&started.operation))];
+    if let Some(key) = &started.key {
+        facts.push(("key", seen(key)));
     }
-    attempts
+    if let Some(approval) = &started.approval {
+        facts.push(("approval", seen(approval.to_string())));
+    }
+    let evidence = ended.as_ref().and_then(|(ended, _)| ended.evidence);
+    if let Some(evidence) = evidence {
+        facts.push(("evidence", seen(evidence.to_string())));
+    }
+    let came = match ended {
+        Some((ended, _)) => seen(words(&Event::AttemptEnded(ended)).full()),
+        None => seen("in flight"),
+    };
+    AttemptView {
+        title: format!("{}, attempt {}", started.slot, started.attempt),
+        at: parts::at(began_ms),
+        came,
+        facts,
+        args: seen(pretty(&shown::started_args(&started))),
+    }
 }
 
 #[derive(Default)]

@@ -150,7 +150,7 @@ pub(crate) async fn people(
 }
 
 fn governed(shared: &Shared) -> Result<GovernedView, Problem> {
-    let files = shared.files.stand();
+    let files = shared.live.stand();
     let sessions = shared.database.sessions(None)?;
     let sessions = sessions.iter().map(|one| SessionView {
         person: seen(&one.person),
@@ -167,7 +167,7 @@ fn governed(shared: &Shared) -> Result<GovernedView, Problem> {
     });
     Ok(GovernedView {
         read: parts::at(files.read_ms),
-        refused: files.why_refused().map(seen),
+        refused: files.refused.map(|refused| seen(refused.why.to_string())),
         restart: files.at_start.join(", "),
         sessions: sessions.collect(),
         tokens: tokens.collect(),

@@ -102,7 +102,7 @@ fn announce(server: &Server, engine: &provost_engine::engine::Engine) -> Result<
 
 /// How the terminal draws what the server shows.
 pub(crate) fn lent(place: &WorkspacePath, root: &Path) -> Lent {
-    let (place, root) = (place.clone(), root.to_owned());
+    let place = place.clone();
     Lent {
         card: Box::new(|digest, asked| {
             let drawn = card::page(digest, asked).finish();
@@ -116,7 +116,7 @@ pub(crate) fn lent(place: &WorkspacePath, root: &Path) -> Lent {
             };
             diff::of_revisions(workspace, run, revisions).map_err(|why| why.message().to_owned())
         }),
-        reread: Box::new(move || WorkspacePath::anew(&root)),
+        reread: WorkspacePath::reread(root),
         findings: Arc::new(|judged| check::to_json(judged, judged.plan.is_some())),
     }
 }

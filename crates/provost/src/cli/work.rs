@@ -7,8 +7,9 @@ use clap::Args;
 use provost_engine::engine::EngineError;
 use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::owner::living;
+use provost_engine::reload::LiveWorkspace;
 use provost_engine::telemetry::Exporter;
-use provost_engine::work::{WorkEvent, WorkOptions, work};
+use provost_engine::work::{WorkEvent, WorkOptions, work_on};
 use serde_json::{Value, json};
 
 use crate::document::reason;
@@ -85,10 +86,22 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         output::note(&format!("metrics at {}\n", door.url()));
         runtime.spawn(door.serve());
     }
+    let reread = WorkspacePath::reread(engine.workspace().root());
+    // Why any: nobody comes in here, so that no other files are for another process.
+    let live = LiveWorkspace::of(&engine, reread, Box::new(|_| Ok(())));
     let worked = runtime.block_on(async {
         let halt = at_interrupt_or_end(HALTING);
         let put = |told: &WorkEvent<'_>| log.put(told);
-        supervised(work(&engine, working, halt.clone(), &put), halt).await
+        let (watched, halted) = (Arc::clone(&live), halt.clone());
+        tokio::spawn(async move { watched.watch(halted).await });
+        let working = async {
+            let every = |_: &str| true;
+            tokio::select! {
+                worked = work_on(live.engines(), working, halt.clone(), &put, &every) => worked,
+                () = live.report(&put) => Ok(()),
+            }
+        };
+        supervised(working, halt.clone()).await
     });
     // Why not waited for: a tool's thread that hangs must not keep the command from ending.
     runtime.shutdown_background();

@@ -1,6 +1,8 @@
 //! The headless driver: what can move is driven, what waits is left alone, a signal drains it.
 
+use std::io::{BufRead as _, BufReader, Read};
 use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use super::interrupt::{slow, until_it_runs};
@@ -297,4 +299,65 @@ fn a_signal_drains_it() {
     // The control: what was held back is due, and begins with whoever works next.
     place.run(&IDLE).exits(0);
     assert_eq!(place.status(), "waiting_approval");
+}
+
+/// The lines of a log that a process writes, as they come.
+fn lines_of(log: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, lines) = channel();
+    std::thread::spawn(move || {
+        let all = BufReader::new(log).lines().map_while(Result::ok);
+        all.map_while(|line| sender.send(line).ok()).for_each(drop);
+    });
+    lines
+}
+
+/// Waits for a line with these words.
+fn logged_until(log: &Receiver<String>, words: &str) {
+    let mut all = Vec::new();
+    while let Ok(line) = log.recv_timeout(Duration::from_secs(30)) {
+        if line.contains(words) {
+            return;
+        }
+        all.push(line);
+    }
+    panic!("no `{words}`: {all:#?}");
+}
+
+/// A worker goes on under files that changed, and under those of before where the new ones are
+/// wrong. The control: what it begins is what a file says that was not there at its start.
+#[test]
+fn files_that_changed_are_read_anew() {
+    let place = Workplace::new();
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let every = |goal: &str| {
+        let goal = format!("[schedule.count]\ngoal = \"{goal}\"\nevery = \"1s\"\n");
+        place.write("provost.toml", format!("{config}\n{goal}"));
+    };
+    let mut worker = place.spawn(&["work"]);
+    let log = lines_of(worker.stderr.take().unwrap());
+    until_it_works(&place);
+    assert_eq!(
+        place.json(&["runs", "--json"])["runs"],
+        serde_json::json!([])
+    );
+    every("Count the orders of ada");
+    logged_until(&log, "the files were read anew");
+    logged_until(&log, "begun by schedule count");
+    // Files that cannot be used leave those of before in force.
+    place.write("policies/entities.json", "{ \"users\": ");
+    let refused = "the files were not read anew, those of before count";
+    logged_until(&log, refused);
+    logged_until(&log, "begun by schedule count");
+    place.write("policies/entities.json", r#"{ "users": { "ada": {} } }"#);
+    every("Count the orders of grace");
+    logged_until(&log, "the files were read anew");
+    let of = |goal: &str| place.json(&["runs", "--goal", goal, "--json"])["runs"].clone();
+    let begun = Instant::now();
+    while of("Count the orders of grace") == serde_json::json!([]) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing began");
+        logged_until(&log, "begun by schedule count");
+    }
+    signal(&worker, "-TERM");
+    assert!(worker.wait().unwrap().success());
+    place.run(&["audit", "verify"]).exits(0);
 }

@@ -107,6 +107,97 @@ fn another_name_is_answered_before_anything_else() {
     assert_ne!(server.send("GET /healthz", &both, "").status, 200);
 }
 
+/// What a page can do whose name was pointed at this machine: to a browser it is of one site with
+/// the server, so that the name alone tells them apart.
+#[test]
+fn a_name_that_was_pointed_here_opens_nothing() {
+    let place = team();
+    let server = Served::of(&place);
+    let cookie = server.invited(&place, "ada");
+    let link = place.run(&["invite", "bo"]).exits(0).raw_stdout;
+    let port = server.host.rsplit(':').next().unwrap();
+    let attacker = format!("attacker.example:{port}");
+    let json = "application/json";
+    let form = "application/x-www-form-urlencoded";
+    let code = format!("code={}", Served::code(&link));
+    let stop = r#"{"reason":"x"}"#;
+    let asked = |host: &str, line: &str, media: &str, body: &str| {
+        let origin = format!("http://{host}");
+        let heads = [
+            ("Host", host),
+            ("Origin", origin.as_str()),
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Cookie", cookie.as_str()),
+            ("Content-Type", media),
+        ];
+        server.send(line, &heads, body)
+    };
+    let ways = [
+        ("POST /login/link", form, code.as_str(), 303),
+        ("PUT /v1/stops/principal/eve", json, stop, 200),
+        ("GET /v1/stops", json, "", 200),
+        ("GET /healthz", json, "", 200),
+        ("GET /login", json, "", 200),
+        ("GET /", json, "", 200),
+    ];
+    for (line, media, body, _) in ways {
+        let refused = asked(&attacker, line, media, body).is(421);
+        assert_eq!(refused.cookies, [""; 0], "{line}");
+    }
+    // The same where the name stands in the line, as a proxy is asked.
+    let line = format!("GET http://{attacker}/v1/stops");
+    asked(&server.host, &line, json, "").is(421);
+    // The controls: under its own name each is answered, and nothing was stopped or spent before.
+    let stops = asked(&server.host, "GET /v1/stops", json, "").is(200);
+    assert_eq!(stops.json()["stops"], json!([]));
+    for (line, media, body, status) in ways {
+        asked(&server.host, line, media, body).is(status);
+    }
+}
+
+/// Another name of the same site, or another port of this machine, can put a cookie beside ours.
+/// Which of two counted would be its choice.
+#[test]
+fn a_cookie_beside_ours_signs_nobody_in() {
+    let place = team();
+    let server = Served::of(&place);
+    let [ours, planted] = ["ada", "bo"].map(|who| server.invited(&place, who));
+    let asked = |line: &str, cookies: &[String], body: &str| {
+        let mut heads = vec![
+            ("Host", server.host.as_str()),
+            ("Sec-Fetch-Site", "same-origin"),
+            ("Content-Type", "application/json"),
+        ];
+        heads.extend(cookies.iter().map(|text| ("Cookie", text.as_str())));
+        server.send(line, &heads, body)
+    };
+    let nonsense = "provost=nonsense".to_owned();
+    let emptied = "provost=".to_owned();
+    for beside in [&planted, &nonsense, &emptied, &ours] {
+        let two = [
+            vec![format!("{ours}; {beside}")],
+            vec![format!("{beside}; {ours}")],
+            vec![format!("a=1; {beside};b=2; {ours}; c=3")],
+            vec![ours.clone(), beside.clone()],
+            vec![beside.clone(), ours.clone()],
+        ];
+        for cookies in two {
+            asked("GET /v1/me", &cookies, "").is(401);
+            let stop = "PUT /v1/stops/principal/eve";
+            asked(stop, &cookies, r#"{"reason":"x"}"#).is(401);
+            assert_eq!(asked("GET /", &cookies, "").status, 303, "{cookies:?}");
+        }
+    }
+    // The controls: each alone is who it is of, whatever others are called; nothing was stopped.
+    for (cookie, who) in [(&ours, "ada"), (&planted, "bo")] {
+        let named = [format!("a=1; provosts=x; {cookie}; xprovost=y")];
+        let me = asked("GET /v1/me", &named, "").is(200);
+        assert_eq!(me.json()["person"], who);
+        let stops = asked("GET /v1/stops", &named, "").is(200);
+        assert_eq!(stops.json()["stops"], json!([]));
+    }
+}
+
 #[test]
 fn a_page_of_another_site_changes_nothing() {
     let place = team();

@@ -474,9 +474,11 @@ fn hear(server: &Served, token: &str, runs: usize, listening: &AtomicUsize) -> V
             continue;
         };
         let data: Value = serde_json::from_str(data).unwrap();
-        let Some(at) = data["at_ms"].as_f64() else {
-            // The reset with which a stream begins.
+        // The reset with which a stream begins.
+        if data == serde_json::json!({}) {
             listening.fetch_add(1, Ordering::SeqCst);
+        }
+        let Some(at) = data["at_ms"].as_f64() else {
             continue;
         };
         times.push((wall_ms() - at).max(0.0));

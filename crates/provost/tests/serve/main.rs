@@ -7,6 +7,7 @@
 )]
 
 mod amended;
+mod answers;
 mod browser;
 #[cfg(target_os = "linux")]
 mod clock;
@@ -32,6 +33,7 @@ mod resumed;
 mod rights;
 mod roles;
 mod served;
+mod steps;
 mod stream;
 mod team;
 mod tls;

@@ -9,7 +9,8 @@ import time
 from generated import AuthenticatedClient, Client
 from generated.api.default import (
     alive, begin, card, check, diff, evidence, inbox, inbox_count, me, plan, playbooks, ready, run,
-    run_events, runs, say, sessions, step, stops, tokens, tools, trace, why, workspace,
+    run_events, runs, say, sessions, step, step_item, stops, tokens, tools,
+    trace, why, workspace,
 )
 from generated.models.check_body import CheckBody
 from generated.models.new_run import NewRun
@@ -80,6 +81,7 @@ for read, kind in [
     (lambda: plan.sync(id_, client=ada, revision=1), "Plan"),
     (lambda: diff.sync(id_, client=ada, from_=1, to=1), "Diff"),
     (lambda: step.sync(id_, "note", client=ada), "Step"),
+    (lambda: step_item.sync(id_, "note", 0, client=ada), "Step"),
     (lambda: trace.sync(id_, client=ada), "Trace"),
     (lambda: why.sync(id_, client=ada), "Why"),
     (lambda: run_events.sync(id_, client=ada, limit=200), "Events"),
@@ -95,6 +97,10 @@ for read, kind in [
     (lambda: ready.sync(client=Client(base_url=url)), "Health"),
 ]:
     values(read(), kind)
+noted = step.sync(id_, "note", client=ada)
+[attempt] = noted.attempts
+assert attempt.operation == "notes.write" and attempt.landing == "happened", attempt
+assert [one.approved_by for one in noted.cards] == [["bo"]], noted
 [listed] = runs.sync(client=ada, status="succeeded", playbook="filed").runs
 assert listed.to_dict()["id"] == id_, listed
 events = run_events.sync(id_, client=ada, limit=200).to_dict()["events"]

@@ -122,6 +122,41 @@ when { principal == resource.requester };
 "#;
 
 #[test]
+fn a_stream_says_how_the_files_stand() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &[]);
+    let mut stream = Listening::from(&server, &ada, None);
+    let newest = stream.next().id;
+    let first = stream.next_of("workspace");
+    assert_eq!(
+        (first.id.as_str(), &first.data),
+        ("", &files(&server, &ada))
+    );
+    // What is wrong is said without what stands in the files, and to who was away as well.
+    let good = std::fs::read(place.path("policies/entities.json")).unwrap();
+    place.write("policies/entities.json", "{ \"users\": { \"eve\": {}, ");
+    let refused = stream.next_of("workspace").data;
+    assert_eq!(refused["read_ms"], first.data["read_ms"], "{refused}");
+    assert!(refused["refused"]["detail"].is_string(), "{refused}");
+    assert_eq!(refused["refused"]["findings"], Value::Null, "{refused}");
+    let mut back = Listening::from(&server, &ada, Some(&newest));
+    assert_eq!(back.next_of("workspace").data, refused);
+    // The files of before again: nothing is read, and nothing is refused any more.
+    place.write("policies/entities.json", good);
+    for stream in [&mut stream, &mut back] {
+        assert_eq!(stream.next_of("workspace").data, first.data);
+    }
+    people(&place, &["ada", "chi"]);
+    let anew = stream.next_of("workspace").data;
+    assert!(
+        anew["read_ms"].as_i64() > first.data["read_ms"].as_i64(),
+        "{anew}"
+    );
+    assert_eq!(anew["refused"], Value::Null, "{anew}");
+}
+
+#[test]
 fn who_may_govern_has_them_read_at_once() {
     let place = team();
     let server = Served::of(&place);

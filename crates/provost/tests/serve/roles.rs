@@ -85,6 +85,7 @@ fn of_programs() -> Vec<Row> {
             people(OK),
         ),
         Row("GET /v1/runs/{run}/steps/{step}", Body::None, SEEN),
+        Row("GET /v1/runs/{run}/steps/{step}/{item}", Body::None, SEEN),
         Row("GET /v1/runs/{run}/trace", Body::None, VALUES),
         Row("GET /v1/runs/{run}/why", Body::None, VALUES),
         Row("GET /v1/runs/{run}/events", Body::None, VALUES),
@@ -218,6 +219,7 @@ impl Waiting {
         text.replace("{evidence}", &self.evidence)
             .replace("{run}", &self.run)
             .replace("{step}", "note")
+            .replace("{item}", "0")
             .replace("{digest}", &self.card)
             .replace("{scope}", "principal")
             .replace("{name}", "mallory")

@@ -13,7 +13,7 @@ use sim::canary;
 
 use super::workplace::Workplace;
 
-const DOCUMENT: &str = include_str!("../../../provost-server/openapi.json");
+pub const DOCUMENT: &str = include_str!("../../../provost-server/openapi.json");
 /// How long something may take that is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
 

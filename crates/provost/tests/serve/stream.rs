@@ -4,9 +4,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::served::{Served, team, token};
+use super::served::{Served, note, team, token};
 
 /// An event as it was sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,8 +45,21 @@ impl Listening {
             .unwrap_or_else(|| panic!("the stream ended"))
     }
 
-    /// The next event; none if the connection ended, also amid one.
+    /// The next event of this kind.
+    pub fn next_of(&mut self, kind: &str) -> Sent {
+        let mut all = std::iter::from_fn(|| self.any());
+        let found = all.find(|sent| sent.kind == kind);
+        found.unwrap_or_else(|| panic!("the stream ended"))
+    }
+
+    /// The next event of the journal, or of the stream itself; none if the connection ended.
     pub fn until_end(&mut self) -> Option<Sent> {
+        let stands = |sent: &Sent| ["waits", "workspace"].contains(&sent.kind.as_str());
+        std::iter::from_fn(|| self.any()).find(|sent| !stands(sent))
+    }
+
+    /// Whatever comes next; none if the connection ended, also amid one.
+    fn any(&mut self) -> Option<Sent> {
         let mut sent = Sent {
             id: String::new(),
             kind: String::new(),
@@ -68,6 +81,21 @@ impl Listening {
                 Some(("data", data)) => sent.data = serde_json::from_str(data).unwrap(),
                 _ if line.trim().is_empty() && !sent.kind.is_empty() => return Some(sent),
                 _ => {}
+            }
+        }
+    }
+
+    /// The place that a stream says it is at where nothing came for long.
+    fn place_when_silent(&mut self) -> String {
+        let mut id = String::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.0.read_line(&mut line).unwrap(), 0, "the stream ended");
+            if let Some(place) = line.trim().strip_prefix("id: ") {
+                place.clone_into(&mut id);
+            }
+            if line.starts_with(':') {
+                return id;
             }
         }
     }
@@ -145,6 +173,106 @@ fn a_stream_of_an_agent_has_what_it_began() {
     assert!(
         seen.iter().all(|sent| sent.data["run"] == own.as_str()),
         "{seen:?}"
+    );
+}
+
+/// A narrow reader is not kept waiting by what it may not see, however much of it there is.
+#[test]
+fn what_others_did_delays_nothing_of_ones_own() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &[]);
+    let agent = token(&place, "robot", "ada", &["--agent"]);
+    let mut hidden = 0;
+    // Why so many: the journal is read in parts of 200 events.
+    while hidden <= 200 {
+        let run = server.begin(&ada, "Count the orders of ada");
+        let seq = server.until(&ada, &run, "succeeded")["seq"].clone();
+        hidden += seq.as_u64().unwrap();
+    }
+    let own = server.begin(&agent, "Count the orders of grace");
+    server.until(&agent, &own, "succeeded");
+    let began = Instant::now();
+    let mut stream = Listening::from(&server, &agent, Some("0-"));
+    assert_eq!(stream.next().data["run"], own.as_str());
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn a_stream_says_how_much_waits_for_whom() {
+    let place = team();
+    let server = Served::of(&place);
+    let [ada, bo] = ["ada", "bo"].map(|name| token(&place, name, name, &[]));
+    let agent = token(&place, "robot", "bo", &["--agent"]);
+    let [none, one] = [0, 1].map(|all| json!({ "all": all, "runs": all, "in_doubt": 0 }));
+    let mut streams = [&ada, &agent].map(|token| Listening::from(&server, token, None));
+    for stream in &mut streams {
+        assert_eq!(stream.next_of("waits").data, none, "each begins with it");
+    }
+    let [of_ada, of_agent] = &mut streams;
+    let run = server.begin(&ada, &note("a"));
+    let card = server.card(&ada, &run);
+    let waits = of_ada.next_of("waits");
+    assert_eq!((&waits.data, waits.id.as_str()), (&one, ""));
+    // Who was away is told where it stands now, and nothing of it moves the place.
+    let newest = Listening::from(&server, &bo, None).next().id;
+    let mut back = Listening::from(&server, &bo, Some(&newest));
+    assert_eq!(back.next_of("waits").data, one);
+    let yes = json!({ "kind": "approve", "card": card });
+    let to = format!("POST /v1/runs/{run}/statements");
+    server.ask(&bo, &to, &yes).is(200);
+    let mut came = std::iter::repeat_with(|| back.next());
+    assert!(came.any(|sent| sent.data["kind"] == "ApprovalGiven"));
+    for stream in [of_ada, &mut back] {
+        assert_eq!(stream.next_of("waits").data, none);
+    }
+    // An agent hears of no wait of others: the next that it is told is of its own run.
+    let own = server.begin(&agent, &note("b"));
+    let first = of_agent.any().unwrap();
+    let first = match first.kind.as_str() {
+        "workspace" => of_agent.any().unwrap(),
+        _ => first,
+    };
+    assert_eq!(
+        (first.kind.as_str(), &first.data["run"]),
+        ("run", &json!(own))
+    );
+    server.card(&ada, &own);
+    assert_eq!(of_agent.next_of("waits").data, one);
+    // An event says of its run how much it waits for.
+    let events = std::iter::repeat_with(|| back.next());
+    let mut of_run = events.filter(|sent| sent.data["run"] == own.as_str());
+    assert!(of_run.any(|sent| sent.data["waits"] == 1));
+}
+
+/// A silent stream says every so often where it stands, and ends soon after its login.
+#[test]
+fn a_silent_stream_lives_and_ends_with_its_login() {
+    let place = team();
+    let server = Served::of(&place);
+    let [ada, bo] = ["ada", "bo"].map(|name| token(&place, name, name, &[]));
+    let mut ends = Listening::from(&server, &bo, None);
+    assert_eq!(ends.next().kind, "reset");
+    ends.next_of("workspace");
+    let mut lives = Listening::from(&server, &ada, None);
+    let newest = lives.next().id;
+    lives.next_of("workspace");
+    let began = Instant::now();
+    place.run(&["token", "revoke", "bo"]).exits(0);
+    let bye = ends.next();
+    assert_eq!(
+        (bye.kind.as_str(), &bye.data["why"]),
+        ("bye", &"not-signed-in".into())
+    );
+    assert_eq!(lives.place_when_silent(), newest);
+    assert!(
+        began.elapsed() < Duration::from_secs(20),
+        "{:?}",
+        began.elapsed()
     );
 }
 

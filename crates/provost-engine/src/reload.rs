@@ -1,0 +1,236 @@
+//! The workspace of a process that goes on: its files read anew, when they changed or somebody says
+//! so.
+//!
+//! Owns the change from one reading to the next: the engine that stands, and how the files stand.
+//! Opens the workspace as the front end did, and judges nothing in it. INVARIANT: files that cannot
+//! be used change nothing: what stood stays in force, and whoever looks is told.
+
+use std::sync::Arc;
+
+use tokio::sync::{Mutex, watch};
+use tokio::time::MissedTickBehavior;
+
+use crate::clock::now_ms;
+use crate::engine::{Engine, EngineError};
+use crate::limits::FILES_LOOK;
+use crate::work::{Listener, WorkEvent};
+use crate::workspace::{Workspace, WorkspaceError, WorkspaceTexts};
+
+/// How the front end opened the workspace: the same, from its files as they are now.
+pub type Reread = dyn Fn() -> Result<Workspace, WorkspaceError> + Send + Sync;
+
+/// Whether a process that was started under other files can go on under these.
+pub type FitForProcess = dyn Fn(&Workspace) -> Result<(), ReloadError> + Send + Sync;
+
+/// Why files are not in force.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// They have errors.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+    /// A tool in them cannot be opened.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// They are for a process that starts under them.
+    #[error("{detail}")]
+    Unfit {
+        /// What is in the way.
+        detail: String,
+        /// What to do, if that follows.
+        hint: Option<&'static str>,
+    },
+    /// Nobody could read them: the process is ending.
+    #[error("the files could not be read")]
+    Halted,
+}
+
+/// How the files stand.
+#[derive(Clone, Debug, Default)]
+pub struct FilesState {
+    /// When those that are in force were read, in milliseconds since the epoch.
+    pub read_ms: i64,
+    /// Those that were found later and are not in force.
+    pub refused: Option<RefusedFiles>,
+    /// The tables that differ from those that the process started under.
+    pub at_start: Vec<&'static str>,
+}
+
+/// Files that cannot be used.
+#[derive(Clone, Debug)]
+pub struct RefusedFiles {
+    /// When they were found.
+    pub at_ms: i64,
+    /// Why not.
+    pub why: Arc<ReloadError>,
+    texts: WorkspaceTexts,
+}
+
+/// A workspace that is read anew while a process works on it.
+pub struct LiveWorkspace {
+    /// The files that the process started under: some tables count for no other.
+    started: Workspace,
+    engines: watch::Sender<Arc<Engine>>,
+    state: watch::Sender<FilesState>,
+    news: watch::Sender<Option<String>>,
+    /// Held by whoever reads.
+    reading: Mutex<()>,
+    reread: Arc<Reread>,
+    fits: Box<FitForProcess>,
+}
+
+impl LiveWorkspace {
+    /// Of a process that starts with this engine.
+    #[must_use]
+    pub fn of(engine: &Arc<Engine>, reread: Arc<Reread>, fits: Box<FitForProcess>) -> Arc<Self> {
+        let state = FilesState {
+            read_ms: now_ms(),
+            ..FilesState::default()
+        };
+        Arc::new(Self {
+            started: Workspace::clone(engine.workspace()),
+            engines: watch::Sender::new(Arc::clone(engine)),
+            state: watch::Sender::new(state),
+            news: watch::Sender::default(),
+            reading: Mutex::default(),
+            reread,
+            fits,
+        })
+    }
+
+    /// The engine under the files that are in force.
+    #[must_use]
+    pub fn engine(&self) -> Arc<Engine> {
+        Arc::clone(&self.engines.borrow())
+    }
+
+    /// The engine that stands, and each that comes after it.
+    #[must_use]
+    pub fn engines(&self) -> watch::Receiver<Arc<Engine>> {
+        self.engines.subscribe()
+    }
+
+    /// How the files stand.
+    #[must_use]
+    pub fn stand(&self) -> FilesState {
+        self.state.borrow().clone()
+    }
+
+    /// How the files stand, and each change of it.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<FilesState> {
+        self.state.subscribe()
+    }
+
+    /// Reads the files anew and puts them in force: for what begins from now on, and for each run
+    /// that is driven from its next dispatch on.
+    ///
+    /// # Errors
+    /// [`ReloadError`] if they cannot be used: then nothing has changed.
+    pub async fn read_anew(self: &Arc<Self>) -> Result<(), Arc<ReloadError>> {
+        let _reading = self.reading.lock().await;
+        let live = Arc::clone(self);
+        let read = tokio::task::spawn_blocking(move || {
+            let texts = live.engine().workspace().texts_now();
+            (texts, live.renewed())
+        });
+        let (texts, read) = read.await.map_err(|_| ReloadError::Halted)?;
+        let new = match read {
+            Ok(new) => Arc::new(new),
+            Err(why) => {
+                self.tell(format!(
+                    "the files were not read anew, those of before count: {why}"
+                ));
+                let why = Arc::new(why);
+                let refused = RefusedFiles {
+                    at_ms: now_ms(),
+                    why: Arc::clone(&why),
+                    texts,
+                };
+                self.state
+                    .send_modify(|state| state.refused = Some(refused));
+                return Err(why);
+            }
+        };
+        let at_start = self.started.differs_at_start(new.workspace());
+        let told = match at_start.is_empty() {
+            true => "the files were read anew".to_owned(),
+            false => format!(
+                "the files were read anew; {} counts after a restart",
+                at_start.join(", ")
+            ),
+        };
+        let old = self.engines.send_replace(Arc::clone(&new));
+        old.supersede();
+        new.nudge();
+        self.state.send_replace(FilesState {
+            read_ms: now_ms(),
+            refused: None,
+            at_start,
+        });
+        self.tell(told);
+        Ok(())
+    }
+
+    /// The engine under the files as they are now.
+    fn renewed(&self) -> Result<Engine, ReloadError> {
+        let workspace = (self.reread)()?;
+        (self.fits)(&workspace)?;
+        Ok(self.engine().renewed(workspace)?)
+    }
+
+    /// Looks at the files until the process is told to end, and reads them anew once they changed.
+    pub async fn watch(self: &Arc<Self>, mut halt: watch::Receiver<bool>) {
+        let mut looks = tokio::time::interval(FILES_LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut before = None;
+        loop {
+            tokio::select! {
+                _ = halt.wait_for(|told| *told) => return,
+                _ = looks.tick() => {}
+            }
+            let live = Arc::clone(self);
+            let looked = tokio::task::spawn_blocking(move || live.unknown_texts()).await;
+            // Why at the second look: whoever writes several files, or a long one, may not be done.
+            let Ok(Some(now)) = looked else {
+                before = None;
+                continue;
+            };
+            if before.replace(now.clone()) == Some(now) {
+                before = None;
+                // Why ignored: why not is kept, and told to whoever looks.
+                let _ = self.read_anew().await;
+            }
+        }
+    }
+
+    /// The texts as they are now, if nothing was done about them: they are not in force, and were
+    /// not refused.
+    fn unknown_texts(&self) -> Option<WorkspaceTexts> {
+        let in_force = Arc::clone(self.engine().workspace());
+        let texts = in_force.texts_now();
+        if in_force.texts() == texts {
+            let refused = |state: &mut FilesState| state.refused.take().is_some();
+            self.state.send_if_modified(refused);
+            return None;
+        }
+        let state = self.state.borrow();
+        let known = state.refused.as_ref().map(|refused| &refused.texts);
+        (known != Some(&texts)).then_some(texts)
+    }
+
+    fn tell(&self, news: String) {
+        self.news.send_replace(Some(news));
+    }
+
+    /// Tells what becomes of the files; never ends.
+    pub async fn report(&self, listener: &Listener<'_>) {
+        let mut news = self.news.subscribe();
+        while news.changed().await.is_ok() {
+            let told = news.borrow_and_update().clone();
+            if let Some(told) = told {
+                listener(&WorkEvent::Workspace(&told));
+            }
+        }
+        std::future::pending::<()>().await;
+    }
+}
