@@ -297,6 +297,7 @@ pub(crate) fn settle(
     let Signer { by, mut record } = signer;
     let refused = |reason: &str| StepError::NotAllowed {
         by: by.id.clone(),
+        what: "settle",
         reason: reason.to_owned(),
     };
     if reason.trim().is_empty() {
