@@ -2,7 +2,7 @@
 
 use provost_engine::audit::{Audit, AuditError};
 use provost_engine::clock::now_ms;
-use provost_engine::engine::Engine;
+use provost_engine::engine::{Engine, EngineError};
 use provost_engine::retention::{Kept, Retention, prune_payloads};
 use provost_engine::session::{DriveEnd, Unwatched};
 use provost_run::event::Event;
@@ -129,7 +129,8 @@ fn of_who_prunes_and_who_takes_up_the_first_keeps_the_other_out() {
     let take_up = |folded| {
         runtime().block_on(async {
             let session = worker.take_up_folded(folded, None, &mut Unwatched).await?;
-            Ok::<_, provost_engine::engine::EngineError>(session.release().await.unwrap())
+            session.release().await.unwrap();
+            Ok::<_, EngineError>(())
         })
     };
     take_up(worker.fold(&run).unwrap()).unwrap();
