@@ -376,7 +376,7 @@ impl Engine {
         watcher: &mut dyn Watcher,
     ) -> Result<Session, EngineError> {
         self.inbox
-            .refuse_secret(&new.goal.text)
+            .refuse_secret_in(&new.goal.text, new.planner.plan_text())
             .map_err(DriveError::from)?;
         let planner = self.planner(&new.planner)?;
         // Why boxed: what asks a server would take much room in every run.

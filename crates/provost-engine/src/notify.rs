@@ -102,7 +102,7 @@ pub enum NoticeReason {
     Waiting,
     /// Nobody knows whether a write took place, and no tool can be asked.
     InDoubt,
-    /// A run failed, was refused or expired.
+    /// A run failed, was refused or expired, or a schedule could not begin one.
     Failed,
     /// Nobody answered a question of the plan in time.
     Expired,
@@ -140,12 +140,12 @@ impl NoticeReason {
 /// What a notice is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoticeSubject<'n> {
-    /// The run.
+    /// The run; of a schedule, the one that could not begin.
     pub run: &'n str,
     /// The kind.
     pub kind: SubjectKind,
     /// Which of the kind: the digest of a card or a question, the name of a secret or a tool, the
-    /// slot of a doubt, the run.
+    /// slot of a doubt, the run, the name of a schedule.
     pub which: &'n str,
 }
 
@@ -158,19 +158,22 @@ pub enum SubjectKind {
     Run,
     /// A tool, whose breaker is open.
     Tool,
+    /// A schedule that could not begin its run.
+    Schedule,
 }
 
 /// The command to type about a subject. The front end spells it: no verb is known here.
 pub type CommandOf = dyn Fn(&NoticeSubject<'_>) -> String + Send + Sync;
 
 impl SubjectKind {
-    const WORDS: [(&'static str, Self); 6] = [
+    const WORDS: [(&'static str, Self); 7] = [
         ("card", Self::Waits(WaitKind::Approval)),
         ("question", Self::Waits(WaitKind::Answer)),
         ("secret", Self::Waits(WaitKind::Secret)),
         ("doubt", Self::Waits(WaitKind::Settlement)),
         ("run", Self::Run),
         ("tool", Self::Tool),
+        ("schedule", Self::Schedule),
     ];
 
     fn word(self) -> &'static str {

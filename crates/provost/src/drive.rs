@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use provost_engine::engine::{Engine, EngineError, FoldedRun, NewRun};
 use provost_engine::limits::{EXPORT_LAST_RUN, NOTIFY_LAST};
+use provost_engine::notify::DeliveryStatus;
 use provost_engine::people::{Statement, StatementEnvelope};
 use provost_engine::run::machine::{Input, StepError};
 use provost_engine::run::state::State;
@@ -140,8 +141,17 @@ async fn tell(engine: &Engine) {
     if engine.workspace().notify().is_empty() || engine.store().failure().is_some() {
         return;
     }
-    // Why ignored: the exit code is the run's, and what was not told stays to be told.
-    let _ = tokio::time::timeout(NOTIFY_LAST, engine.deliver_due()).await;
+    // Why no error: the exit code is the run's, and what was not told stays to be told.
+    let Ok(Ok(all)) = tokio::time::timeout(NOTIFY_LAST, engine.deliver_due()).await else {
+        return;
+    };
+    for one in all {
+        if let DeliveryStatus::No { why } = one.told {
+            Failure::usage(format!("`{}` could not be notified: {why}", one.target))
+                .hint("`provost work` tries again; `provost doctor` says what is left to tell")
+                .show_as("warning");
+        }
+    }
 }
 
 /// Signs what was committed, however the drive ended; the exit code stays that of the run.

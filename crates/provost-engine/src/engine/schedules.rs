@@ -7,6 +7,7 @@
 use provost_run::event::RunStatus;
 
 use super::{Engine, EngineError, OnBehalf};
+use crate::notify::compose::{Unbegun, unbegun};
 use crate::proposal::route;
 use crate::schedule::{Overlap, Schedule};
 use crate::session::{DriveError, Watcher};
@@ -105,7 +106,10 @@ impl Engine {
             said: None,
         };
         let from = before.map(|row| row.due_ms);
-        self.store().move_schedule(from, to).await.map(|_| ())
+        self.store()
+            .move_schedule(from, to, Vec::new())
+            .await
+            .map(|_| ())
     }
 
     /// Sees to the moment that a schedule waits for; none if it goes on waiting.
@@ -134,7 +138,7 @@ impl Engine {
                     last_run: Some(run.clone()),
                     ..after(None)
                 };
-                (to, ScheduleResult::Begun { run })
+                (to, ScheduleResult::Begun { run: run.clone() })
             }
             Moment::Overlaps(_) if schedule.on_overlap == Overlap::Queue => return Ok(None),
             Moment::Overlaps(run) => {
@@ -149,7 +153,23 @@ impl Engine {
                 (to, ScheduleResult::Failed { why })
             }
         };
-        let moved = self.store().move_schedule(Some(row.due_ms), to).await?;
+        let notices = match &result {
+            ScheduleResult::Failed { why } => unbegun(
+                self.workspace().notify(),
+                &Unbegun {
+                    schedule: &schedule.name,
+                    goal: &schedule.goal,
+                    run: &run,
+                    why,
+                },
+                now,
+            ),
+            ScheduleResult::Begun { .. } | ScheduleResult::Skipped { .. } => Vec::new(),
+        };
+        let moved = self
+            .store()
+            .move_schedule(Some(row.due_ms), to, notices)
+            .await?;
         // Why none otherwise: another process saw to the same moment, and tells of it.
         Ok(moved.then_some(result))
     }

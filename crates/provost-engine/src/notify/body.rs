@@ -127,6 +127,8 @@ impl Told<'_> {
         let NoticeSubject { run, kind, which } = subject(&self.notice.notice)?;
         Some(match kind {
             SubjectKind::Waits(WaitKind::Approval) => format!("{url}/runs/{run}/cards/{which}"),
+            // Why the first one: there is no run to look at.
+            SubjectKind::Schedule => url.to_owned(),
             _ => format!("{url}/runs/{run}"),
         })
     }
@@ -141,8 +143,10 @@ fn slack(told: Told<'_>) -> Value {
     // Why without it: the run is named in front.
     let text = told.text("text");
     let text = escaped(text.strip_prefix("run: ").unwrap_or(text));
+    let begun = subject(&told.notice.notice).is_none_or(|of| of.kind != SubjectKind::Schedule);
+    let of_run = begun.then(|| format!(", run {}", told.notice.run));
     let mut lines = vec![
-        format!("provost, run {}: {text}", told.notice.run),
+        format!("provost{}: {text}", of_run.unwrap_or_default()),
         format!("Goal: {}", escaped(told.text("goal"))),
     ];
     let command = told.command();

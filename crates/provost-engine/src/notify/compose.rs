@@ -64,6 +64,44 @@ pub(crate) fn notices(
     facts.iter().flat_map(of).collect()
 }
 
+/// What a schedule could not begin.
+pub(crate) struct Unbegun<'s> {
+    /// The schedule.
+    pub(crate) schedule: &'s str,
+    /// Its goal.
+    pub(crate) goal: &'s str,
+    /// The run that its moment would have begun.
+    pub(crate) run: &'s str,
+    /// Why there is none.
+    pub(crate) why: &'s str,
+}
+
+/// The notices that a schedule could not begin its run, told to whoever is told of runs that fail.
+/// Their ids follow from the moment, so that one that is tried again is told once.
+pub(crate) fn unbegun(targets: &[NotifyTarget], of: &Unbegun<'_>, now: i64) -> Vec<NewNotice> {
+    let Unbegun { schedule, run, .. } = *of;
+    let told = |target: &&NotifyTarget| {
+        let reasons = [NoticeReason::Failed, NoticeReason::Ended];
+        reasons.iter().any(|reason| target.on.contains(reason))
+    };
+    let notice = |target: &NotifyTarget| NewNotice {
+        id: format!("{run}.unbegun.{}", target.name),
+        run: run.to_owned(),
+        target: target.name.clone(),
+        notice: json!({
+            "occasion": NoticeReason::Failed.word(),
+            "at_ms": now,
+            "run": run,
+            "goal": of.goal,
+            "about": { "kind": SubjectKind::Schedule.word(), "which": schedule },
+            "text": format!("schedule {schedule} could not begin its run: {}", of.why),
+        }),
+        due_ms: now,
+        if_opens: None,
+    };
+    targets.iter().filter(told).map(notice).collect()
+}
+
 fn of_event(
     seq: u64,
     event: &Event,
@@ -284,7 +322,7 @@ pub(crate) fn still_stands(notice: &Value, state: &State) -> bool {
         SubjectKind::Waits(WaitKind::Settlement) => state
             .items()
             .any(|(slot, item)| slot.to_string() == which && item.is_in_doubt()),
-        SubjectKind::Run | SubjectKind::Tool => true,
+        SubjectKind::Run | SubjectKind::Tool | SubjectKind::Schedule => true,
     }
 }
 

@@ -5,7 +5,8 @@
 //! where a credential is required nothing a person says reaches a run but through
 //! [`Inbox::verify`].
 
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, canonical};
+use provost_plan::node::parse_yaml;
 use provost_plan::policy::People;
 use provost_run::machine::Input;
 use provost_run::state::State;
@@ -175,6 +176,26 @@ impl Inbox {
         match self.secrets.finds_in(words) {
             true => Err(StatementError::HoldsSecret),
             false => Ok(()),
+        }
+    }
+
+    /// The same of what a run begins with: its goal, and the plan that somebody hands in. A plan
+    /// is looked at as it is written and as it is read, so that an escape hides nothing.
+    ///
+    /// # Errors
+    /// [`StatementError::HoldsSecret`], which does not show it.
+    pub(crate) fn refuse_secret_in(
+        &self,
+        goal: &str,
+        plan: Option<&str>,
+    ) -> Result<(), StatementError> {
+        self.refuse_secret(goal)?;
+        let plan = plan.unwrap_or_default();
+        self.refuse_secret(plan)?;
+        match parse_yaml(plan) {
+            Ok(read) => self.refuse_secret(&canonical(&read.to_value())),
+            // Why not here: a text that cannot be read is refused by the check.
+            Err(_) => Ok(()),
         }
     }
 

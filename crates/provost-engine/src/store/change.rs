@@ -72,6 +72,8 @@ pub enum Change {
         from: Option<i64>,
         /// How far it is then.
         to: ScheduleRow,
+        /// What is to be told of it, if it moves.
+        notices: Vec<NewNotice>,
     },
     /// What was counted of runs is kept: of each its id, its last event, and the counts.
     KeepFacts(Vec<(String, u64, CountedRun)>),

@@ -105,12 +105,14 @@ impl Collector {
     }
 
     /// With what is wrong with the tools that are left out: a policy may be wrong only for want of
-    /// one of them.
-    pub(super) fn with(mut self, damaged: Vec<DamagedTool>) -> Self {
-        for one in damaged {
-            self.add(&one.findings.source, one.findings.diagnostics);
+    /// one of them. So they come first.
+    pub(super) fn with(self, damaged: Vec<DamagedTool>) -> Self {
+        let mut all = Self::new();
+        let tools = damaged.into_iter().map(|one| one.findings);
+        for one in tools.chain(self.0) {
+            all.add(&one.source, one.diagnostics);
         }
-        self
+        all
     }
 
     /// Whether nothing stands in the way.

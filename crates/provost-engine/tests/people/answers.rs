@@ -200,9 +200,9 @@ fn two_of_four_must_be_two_and_neither_of_them_who_asked() {
             });
         }
         insta::assert_snapshot!(heard.join("\n"), @"
-        ada: `ada` may not answer: `ada` requested this run, and another person must approve it
+        ada: `ada` may not approve: `ada` requested this run, and another person must approve it
         bo: counts
-        bo: `bo` may not answer: they already approved, and more approvals are needed
+        bo: `bo` may not approve: they already approved, and more approvals are needed
         eve: counts
         dan: nothing waits
         ");

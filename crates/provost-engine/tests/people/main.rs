@@ -15,6 +15,7 @@ mod forged_vouchers;
 mod forger;
 mod place;
 mod posted;
+mod pruned;
 mod renewed;
 mod rights;
 mod working;

@@ -16,6 +16,8 @@ use crate::diagnostic::Diagnostic;
 use crate::node::{Kind, Node, parse_yaml};
 use crate::source::{Source, Span};
 
+use super::read::is_unwritable;
+
 mod call;
 mod diagram;
 mod document;
@@ -145,10 +147,10 @@ pub fn explained(
     }
     let Some(found) = convert(source, catalog) else {
         let is_data = parse_yaml(&source.text).is_ok_and(|node| !is_text(&node));
-        return if is_data {
-            diagnostics
-        } else {
-            vec![no_plan()]
+        return match refused_letter(&source.text) {
+            _ if is_data => diagnostics,
+            Some(finding) => vec![finding],
+            None => vec![no_plan()],
         };
     };
     let steps = if found.steps == 1 { "step" } else { "steps" };
@@ -194,6 +196,18 @@ fn no_plan() -> Diagnostic {
         .note("a step: `{ id: count, tool: tickets.count, args: { project: PAY } }`")
         .note("a step reads another one: `${ steps.count.output.total }`")
         .hint("write each call as a step; what a program decides stands in `when` and `for_each`")
+}
+
+/// The finding of a text that cannot be read for a letter which no plan may hold as it is.
+fn refused_letter(text: &str) -> Option<Diagnostic> {
+    parse_yaml(text).err()?;
+    let is_refused = |c: char| is_unwritable(c) || (c.is_control() && !"\t\r\n".contains(c));
+    let (at, letter) = text.char_indices().find(|(_, c)| is_refused(*c))?;
+    let number = u32::from(letter);
+    let message = format!("U+{number:04X} stands in this text, so it cannot be read");
+    let span = Span::new(at, at + letter.len_utf8());
+    let hint = format!("leave it out, or write `\\u{number:04x}` in a text between double quotes");
+    Some(Diagnostic::new(Code::Syntax, span, message).hint(hint))
 }
 
 /// Whether a text means to be a plan as it should be written.

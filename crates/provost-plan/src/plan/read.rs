@@ -203,7 +203,8 @@ fn written(value: &Value) -> String {
     out
 }
 
-fn is_unwritable(c: char) -> bool {
+/// Whether a letter is one to JSON and none to YAML.
+pub(super) fn is_unwritable(c: char) -> bool {
     matches!(
         c,
         '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'

@@ -48,11 +48,13 @@ pub enum StepError {
     /// Policy does not let this person say that.
     #[error(transparent)]
     Denied(#[from] ActionDenied),
-    /// This person may not answer.
-    #[error("`{by}` may not answer: {reason}")]
+    /// This person may not say that.
+    #[error("`{by}` may not {what}: {reason}")]
     NotAllowed {
         /// Who.
         by: String,
+        /// What they said, as a verb.
+        what: &'static str,
         /// Why not.
         reason: String,
     },

@@ -47,7 +47,7 @@ fn who_amends_asks_for_the_revision_and_somebody_else_approves_it() {
     + ApprovalRequested mail ["outside-communication"]: {"text":"4 open","to":"everybody"}
     > ask about mail
     < bob says yes
-    ! `bob` may not answer: `bob` requested this run, and another person must approve it
+    ! `bob` may not approve: `bob` requested this run, and another person must approve it
     < ada says yes
     + ApprovalGiven by ada
     + AttemptStarted mail#1 ask approved
@@ -96,7 +96,7 @@ fn an_open_card_outlives_an_amendment_of_another_step_with_its_requester() {
     + AttemptStarted again#1 permit
     > call again#1 look.up {"to":"x"}
     < ada says yes
-    ! `ada` may not answer: `ada` requested this run, and another person must approve it
+    ! `ada` may not approve: `ada` requested this run, and another person must approve it
     < bob says yes
     + ApprovalGiven by bob
     + AttemptStarted mail#1 ask approved
@@ -132,9 +132,9 @@ fn a_planner_that_builds_on_an_amendment_frees_nobody_who_wrote_a_part_of_it() {
     + ApprovalRequested other ["outside-communication"]: {"text":"hi","to":"others"}
     > ask about other
     < ada says yes
-    ! `ada` may not answer: `ada` requested this run, and another person must approve it
+    ! `ada` may not approve: `ada` requested this run, and another person must approve it
     < bob says yes
-    ! `bob` may not answer: `bob` wrote a part of it, and another person must approve it
+    ! `bob` may not approve: `bob` wrote a part of it, and another person must approve it
     < crash
     + Resumed, 0 lost
     > ask about other

@@ -417,9 +417,9 @@ fn a_later_amendment_of_another_value_frees_nobody() {
         .approve_card("eve", digest);
     insta::assert_snapshot!(case.transcript(), @r#"
     < bob says yes to that card
-    ! `bob` may not answer: `bob` wrote a part of it, and another person must approve it
+    ! `bob` may not approve: `bob` wrote a part of it, and another person must approve it
     < ada says yes to that card
-    ! `ada` may not answer: `ada` requested this run, and another person must approve it
+    ! `ada` may not approve: `ada` requested this run, and another person must approve it
     < eve says yes to that card
     + ApprovalGiven by eve
     + AttemptStarted mail#1 ask approved
@@ -493,9 +493,9 @@ fn who_asked_and_put_another_goal_may_not_approve_what_is_planned_for_it() {
         .approve_card("eve", digest);
     insta::assert_snapshot!(case.transcript(), @r#"
     < ada says yes to that card
-    ! `ada` may not answer: `ada` requested this run, and another person must approve it
+    ! `ada` may not approve: `ada` requested this run, and another person must approve it
     < bob says yes to that card
-    ! `bob` may not answer: `bob` wrote a part of it, and another person must approve it
+    ! `bob` may not approve: `bob` wrote a part of it, and another person must approve it
     < eve says yes to that card
     + ApprovalGiven by eve
     + AttemptStarted mail#1 ask approved

@@ -165,9 +165,9 @@ fn the_requester_may_not_approve_where_others_can() {
         .approve("bob");
     insta::assert_snapshot!(case.transcript(), @r#"
     < ada says yes
-    ! `ada` may not answer: `ada` requested this run, and another person must approve it
+    ! `ada` may not approve: `ada` requested this run, and another person must approve it
     < mallory says yes
-    ! `mallory` may not answer: `mallory` is not listed in policies/entities.json
+    ! `mallory` may not approve: `mallory` is not listed in policies/entities.json
     < bob says yes
     + ApprovalGiven by bob
     + AttemptStarted mail#1 ask approved
@@ -204,7 +204,7 @@ fn a_quorum_of_two_needs_two_people() {
     < bob says yes
     + ApprovalGiven by bob, more are needed
     < bob says yes
-    ! `bob` may not answer: they already approved, and more approvals are needed
+    ! `bob` may not approve: they already approved, and more approvals are needed
     < crash
     + Resumed, 0 lost
     > ask about mail

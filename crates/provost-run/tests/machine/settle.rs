@@ -307,7 +307,7 @@ fn what_is_not_in_doubt_cannot_be_settled() {
     < put#1 timeout unknown
     + AttemptEnded put#1 timeout unknown
     + StepSettled put in_doubt timeout: it went wrong
-    ! `ada` may not answer: a doubt is settled with a reason
+    ! `ada` may not settle: a doubt is settled with a reason
     ");
 }
 
@@ -602,9 +602,9 @@ steps:
     < crash
     + Resumed, 0 lost
     < ada settles put: happened
-    ! `ada` may not answer: that it took place is recorded; what it gave is missing (`--happened --output`)
+    ! `ada` may not settle: that it took place is recorded; what it gave is missing (`--happened --output`)
     < ada settles put: did not happen
-    ! `ada` may not answer: that it took place is recorded; what it gave is missing (`--happened --output`)
+    ! `ada` may not settle: that it took place is recorded; what it gave is missing (`--happened --output`)
     < ada settles put: happened
     + DoubtSettled put happened says ada
     + ObservationMade put text

@@ -23,6 +23,7 @@ pub fn about(subject: &NoticeSubject<'_>) -> String {
         SubjectKind::Waits(kind) => of_kind(run, *kind, which.parse().ok()),
         SubjectKind::Run => format!("provost show {run}"),
         SubjectKind::Tool => format!("provost tools show {which}"),
+        SubjectKind::Schedule => "provost schedules".to_owned(),
     }
 }
 

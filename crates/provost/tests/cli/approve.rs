@@ -122,7 +122,7 @@ fn who_asks_may_not_approve_unless_the_workspace_is_solo() {
     assert_snapshot!(place.run(&["approve", &format!("{run}@{card}")]), @"
     exit 2
     --- stderr
-    error: `ada` may not answer: `ada` requested this run, and another person must approve it
+    error: `ada` may not approve: `ada` requested this run, and another person must approve it
 
     hint: nobody who is listed in policies/entities.json may answer this card: list another person there
     ");

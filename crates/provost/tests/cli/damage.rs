@@ -154,6 +154,25 @@ fn a_damaged_tool_stops_that_tool_and_no_other() {
     place.run(&["tools", "lock"]).exits(2);
 }
 
+/// The control is the same policy where the tool is whole.
+#[test]
+fn a_tool_that_is_left_out_is_told_before_the_policy_that_names_it() {
+    let place = Workplace::new();
+    let policy = "@id(\"notes\") forbid (principal, action == Action::\"notes.write\", resource)\n\
+                  when { context.opaque.contains(\"text\") };\n";
+    place.write("policies/notes.cedar", policy);
+    place.write("plan.yaml", super::workplace::PLAN);
+    place.run(&["check", "plan.yaml"]).exits(0);
+    place.edit("provost.toml", "root = \"notes\"", "rot = \"notes\"");
+    let ran = place.run(&["check", "plan.yaml"]).exits(2);
+    let at = |text: &str| {
+        ran.stderr
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {ran}"))
+    };
+    assert!(at("has no field `rot`") < at("error[W802]"), "{ran}");
+}
+
 /// How many rows of the journal a query counts.
 fn rows(place: &Workplace, query: &str) -> i64 {
     let journal = rusqlite::Connection::open(place.path(".provost/journal.db")).unwrap();

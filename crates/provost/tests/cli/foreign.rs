@@ -193,6 +193,38 @@ fn a_document_converts_with_nothing_open_but_the_tools_or_its_plan_is_refused() 
     assert!(converted.len() >= 20, "{}", converted.len());
 }
 
+/// The control is the same letter as its number: that plan is read.
+#[test]
+fn a_plan_with_a_letter_that_cannot_be_read_is_told_which() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("plan.json");
+    let judged = |letter: &str, form: &str| {
+        let plan = format!(
+            "{{ \"goal\": \"Look{letter}\", \"steps\": [], \"success\": [], \"answer\": [] }}"
+        );
+        let plan = if form == "YAML" {
+            format!("goal: \"a{letter}\"\nplan: []\n")
+        } else {
+            plan
+        };
+        std::fs::write(&path, plan).unwrap();
+        check(&path, "corpus/unseen/permits")
+    };
+    for (letter, number) in [
+        ("\u{7f}", "U+007F"),
+        ("\u{1}", "U+0001"),
+        ("\u{ffff}", "U+FFFF"),
+    ] {
+        for form in ["JSON", "YAML"] {
+            let checked = judged(letter, form);
+            assert_eq!(errors(&checked), ["P001"], "{number} in {form}");
+            let message = checked["findings"][0]["message"].as_str().unwrap();
+            assert!(message.starts_with(number), "{number} in {form}: {message}");
+        }
+    }
+    assert!(!errors(&judged("\\u007f", "JSON")).contains(&"P001".to_owned()));
+}
+
 #[test]
 fn a_converted_plan_asks_for_every_approval_that_is_meant() {
     for (name, workspace, _) in documents() {

@@ -174,7 +174,9 @@ fn what_cannot_be_told_is_shown_and_tried_again() {
         "#!/bin/sh\necho no line >&2\nexit 7\n",
         "on = [\"waiting\"]",
     );
-    place.waiting();
+    let ran = place.run(&["run", "Note the orders of ada"]).exits(3);
+    let said = "warning: `oncall` could not be notified: it ended with exit status: 7: no line";
+    assert!(ran.raw_stderr.contains(said), "{ran}");
     let ran = place.run(&["doctor"]);
     // Why no fault: the service looks before it starts, and what it starts is what delivers.
     assert_eq!(ran.code, Some(0), "{ran}");
@@ -190,6 +192,10 @@ fn what_cannot_be_told_is_shown_and_tried_again() {
     time_passes(&place);
     place.run(&IDLE).exits(0);
     assert_eq!(told(&place).len(), 1);
+    // The control: whoever could tell of everything warns of nothing.
+    let ran = place.run(&["run", "Note the orders of bob"]).exits(3);
+    assert!(!ran.raw_stderr.contains("could not be notified"), "{ran}");
+    assert_eq!(told(&place).len(), 2);
     let ran = place.run(&["doctor"]).exits(0);
     let all = "all notices were delivered";
     assert!(ran.raw_stdout.contains(all), "{ran}");

@@ -225,7 +225,7 @@ fn where_signatures_are_required_the_key_decides_who_speaks() {
     assert_snapshot!(place.run(&adas), @"
     exit 2
     --- stderr
-    error: `ada` may not answer: `ada` requested this run, and another person must approve it
+    error: `ada` may not approve: `ada` requested this run, and another person must approve it
 
     hint: who may answer this card: `bo`
     ");

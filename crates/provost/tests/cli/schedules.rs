@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use insta::assert_snapshot;
 use serde_json::Value;
 
+use super::notify;
 use super::work::signal;
 use super::workplace::Workplace;
 
@@ -76,6 +77,48 @@ fn the_clock_begins_runs_while_a_process_works() {
     // What was due once does not begin by itself: it is said again when nobody works any more.
     let ran = place.run(&["schedules"]).exits(0);
     assert!(ran.stdout.contains(nobody), "{ran}");
+}
+
+/// The night's run that never began is told as one that failed is, once for its moment, however
+/// often it is tried. The controls: who wants to hear of approvals alone hears nothing of it, and
+/// neither does anybody of a schedule that begins.
+#[test]
+fn a_schedule_that_cannot_begin_its_run_is_told_once() {
+    let told = |goal: &str, on: &str, word: &str| {
+        let table = format!("[schedule.night]\ngoal = \"{goal}\"\nevery = \"1s\"\n");
+        let place = scheduled(&table);
+        notify::tell(&place, on);
+        let mut child = place.spawn(&["work"]);
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        // Twice: what is tried again is told once all the same.
+        let mut said = lines
+            .map_while(Result::ok)
+            .filter(|line| line.contains(word));
+        assert!(said.nth(1).is_some(), "{goal}: {word}");
+        signal(&child, "-TERM");
+        said.by_ref().for_each(drop);
+        assert!(child.wait().unwrap().success());
+        // Who is ended while somebody is told tells it again; the next one tells what is left.
+        let child = place.spawn(&["work", "--until-idle"]);
+        assert!(child.wait_with_output().unwrap().status.success());
+        let all = notify::told(&place);
+        let of_schedule = |one: &Value| one["data"]["about"]["kind"] == "schedule";
+        all.into_iter().filter(of_schedule).collect::<Vec<_>>()
+    };
+    let failing = "cannot begin a run, retrying";
+    let all = told("Sing", "", failing);
+    assert_eq!(all.len(), 1, "{all:?}");
+    let one = &all[0];
+    assert_eq!(one["type"], "provost.failed");
+    assert_eq!(one["data"]["about"]["which"], "night");
+    assert_eq!(one["data"]["goal"], "Sing");
+    assert_eq!(one["data"]["command"], "provost schedules");
+    let text = one["data"]["text"].as_str().unwrap();
+    let said = "schedule night could not begin its run: no playbook matches the goal";
+    assert!(text.starts_with(said), "{text}");
+    assert_eq!(told("Sing", "on = [\"ended\"]", failing).len(), 1);
+    assert!(told("Sing", "on = [\"waiting\"]", failing).is_empty());
+    assert!(told("Count the orders of ada", "", "begun by schedule night").is_empty());
 }
 
 /// A goal that leaves a value out begins runs that wait for a person, night after night.

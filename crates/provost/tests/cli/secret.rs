@@ -254,4 +254,17 @@ fn words_with_the_value_of_a_secret_are_refused_before_they_are_kept() {
     ]);
     assert_eq!(place.status(), "waiting_answer");
     place.run(&["answer", &asked, "grace"]).exits(0);
+    // A plan that somebody hands in, as it is and with a letter of the secret as its number.
+    let (first, rest) = TOKEN.split_at(1);
+    let escaped = format!("\\u{:04x}{rest}", u32::from(first.chars().next().unwrap()));
+    for (words, exit) in [(TOKEN, 2), (&escaped, 2), ("nobody", 0)] {
+        let plan = super::workplace::PLAN;
+        let plan = plan.replacen(" orders.", &format!(" orders of {words}."), 1);
+        place.write("plan.yaml", plan);
+        let ran = place.run(&["apply", "plan.yaml", "--again"]).exits(exit);
+        let is_told = ran.stderr.contains("holds the value of a secret");
+        assert_eq!(is_told, exit == 2, "{ran}");
+        assert!(!format!("{ran}").contains(TOKEN), "{ran}");
+        std::fs::remove_file(place.path("plan.yaml")).unwrap();
+    }
 }

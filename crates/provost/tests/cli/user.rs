@@ -92,7 +92,7 @@ fn a_user_whom_no_database_knows_is_a_number_whatever_the_environment_says() {
     // The same person under another name: the money must not move.
     let target = format!("{run}@{card}");
     let refused = calling_itself(&way, &place, "bo", &["approve", &target]).exits(2);
-    let who = "`uid-54321` may not answer: `uid-54321` requested this run";
+    let who = "`uid-54321` may not approve: `uid-54321` requested this run";
     assert!(refused.stderr.contains(who), "{refused}");
     assert!(!place.path("notes/orders.txt").exists());
 

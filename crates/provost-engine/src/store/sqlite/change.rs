@@ -44,8 +44,11 @@ pub(super) fn make(
             notices::keep(connection, next.as_slice(), &[]).map(done)
         }
         Change::NoticeFailed { n, said } => notices::failed(connection, n, &said).map(done),
-        Change::MoveSchedule { from, to } => {
+        Change::MoveSchedule { from, to, notices } => {
             let moved = schedules::move_row(connection, from, &to)?;
+            if moved {
+                notices::keep(connection, &notices, &[])?;
+            }
             Ok((Changed::Moved(moved), Vec::new()))
         }
         Change::KeepFacts(counted) => run_facts::keep_all(connection, &counted).map(done),

@@ -5,7 +5,7 @@
 
 use rusqlite::{Connection, Row, params};
 
-use super::{Change, Changed, Store, StoreError, read};
+use super::{Change, Changed, NewNotice, Store, StoreError, read};
 
 /// How far a schedule is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Store {
     }
 
     /// Writes how far a schedule is, unless it is no longer due at `from`; none is a schedule that
-    /// was not seen before. Whether it was written.
+    /// was not seen before. What is to be told of that is kept with it. Whether it was written.
     ///
     /// # Errors
     /// [`StoreError`] if the journal cannot be written.
@@ -51,8 +51,9 @@ impl Store {
         &self,
         from: Option<i64>,
         to: ScheduleRow,
+        notices: Vec<NewNotice>,
     ) -> Result<bool, StoreError> {
-        let change = Change::MoveSchedule { from, to };
+        let change = Change::MoveSchedule { from, to, notices };
         Ok(self.change(change).await? == Changed::Moved(true))
     }
 }

@@ -130,6 +130,18 @@ impl PlannerChoice {
         }
     }
 
+    /// The plan that somebody handed in, as it was written: the journal keeps it.
+    #[must_use]
+    pub fn plan_text(&self) -> Option<&str> {
+        match self {
+            Self::File { text, .. } | Self::Client { text, .. } => Some(text),
+            Self::Playbook { .. }
+            | Self::Interpreter { .. }
+            | Self::Model { .. }
+            | Self::Process { .. } => None,
+        }
+    }
+
     /// Its kind, in the one word that series, statistics and traces know it by.
     #[must_use]
     pub fn kind(&self) -> &'static str {

@@ -284,7 +284,7 @@ fn told(
 /// Takes a person's word on a doubt.
 pub(crate) fn settle(
     log: &mut TurnLog<'_>,
-    signer: Signer,
+    Signer { by, mut record }: Signer,
     stated: StatedSettlement,
 ) -> Result<(), StepError> {
     let StatedSettlement {
@@ -294,9 +294,9 @@ pub(crate) fn settle(
         output,
         reason,
     } = stated;
-    let Signer { by, mut record } = signer;
     let refused = |reason: &str| StepError::NotAllowed {
         by: by.id.clone(),
+        what: "settle",
         reason: reason.to_owned(),
     };
     if reason.trim().is_empty() {

@@ -229,7 +229,7 @@ pub(crate) fn approve(
     steps: Vec<String>,
 ) -> Result<(), StepError> {
     let Signer { by, record } = signer;
-    let card = answerable(log.basis(), digest, &by)?;
+    let card = answerable(log.basis(), digest, &by, "approve")?;
     card.meant(&steps)
         .map_err(|step| StepError::NotOnCard { step })?;
     let before = log.state().card(&digest).map(|s| s.approved_by.clone());
@@ -237,6 +237,7 @@ pub(crate) fn approve(
     if !people.insert(by.id.clone()) {
         return Err(StepError::NotAllowed {
             by: by.id,
+            what: "approve",
             reason: "they already approved, and more approvals are needed".to_owned(),
         });
     }
@@ -299,7 +300,7 @@ pub(crate) fn reject(
     all: bool,
 ) -> Result<(), StepError> {
     let Signer { by, record } = signer;
-    let card = answerable(log.basis(), digest, &by)?;
+    let card = answerable(log.basis(), digest, &by, "reject")?;
     log.emit(Event::ApprovalRejected {
         card: digest,
         by: by.id,
@@ -403,8 +404,13 @@ fn card_failed(
     }
 }
 
-/// The open card, if this person may answer it.
-fn answerable(at: Basis<'_>, digest: Digest, by: &Principal) -> Result<Card, StepError> {
+/// The open card, if this person may say yes or no to it; `what` they say stands in the refusal.
+fn answerable(
+    at: Basis<'_>,
+    digest: Digest,
+    by: &Principal,
+    what: &'static str,
+) -> Result<Card, StepError> {
     let not_open = || StepError::NotOpen {
         digest: digest.to_string(),
     };
@@ -433,6 +439,7 @@ fn answerable(at: Basis<'_>, digest: Digest, by: &Principal) -> Result<Card, Ste
             .may_approve(by, &requester, operation, &state.card.terms)
             .map_err(|denied| StepError::NotAllowed {
                 by: by.id.clone(),
+                what,
                 reason: match denied {
                     ApproveDenied::Requester { id } if id != state.card.requester => format!(
                         "`{id}` wrote a part of it, \
