@@ -501,7 +501,7 @@ pub(super) fn looked_at(story: &Story<'_>, record: &PlanRecord, support: &[Strin
 }
 
 /// What persons said about these steps: settlements, amendments, and what they left out.
-fn persons(story: &Story<'_>, steps: &[String]) -> Vec<PossibleCause> {
+pub(super) fn persons(story: &Story<'_>, steps: &[String]) -> Vec<PossibleCause> {
     let person = (Guilty::Neither, Party::Person);
     let mut found: Vec<PossibleCause> = Vec::new();
     for (_, event) in story.numbered() {

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use provost_plan::check::PlanRecord;
 
+use super::ending::persons;
 use super::found::CauseFound;
 use super::limits::limit;
 use super::origin::{LeafOrigin, origins, steps_of};
@@ -137,7 +138,12 @@ fn acceptance(story: &Story<'_>, slot: &Slot) -> CauseFound {
         return open(story, slot, sentence, &[Guilty::Plan]);
     }
     let sentence = format!("the output of step `{slot}` is not accepted");
-    open(story, slot, sentence, &[Guilty::Execution, Guilty::Plan])
+    let mut found = open(story, slot, sentence, &[Guilty::Execution, Guilty::Plan]);
+    let mut persons = persons(story, std::slice::from_ref(&slot.step));
+    // Why first: the output is what they said it is.
+    persons.append(&mut found.candidates);
+    found.candidates = persons;
+    found
 }
 
 fn waited_in_vain(story: &Story<'_>, slot: &Slot) -> CauseFound {

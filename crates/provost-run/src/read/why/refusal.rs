@@ -16,10 +16,11 @@ use super::{Guilty, Party, PossibleCause};
 use crate::call::Slot;
 use crate::event::{AttemptStarted, Event};
 use crate::outcome::Landing;
+use crate::shown;
 
 /// Whether a call takes no argument.
 pub(super) fn takes_nothing(started: &AttemptStarted) -> bool {
-    match &started.args {
+    match shown::started_args(started) {
         Value::Null => true,
         Value::Object(args) => args.is_empty(),
         _ => false,
@@ -49,7 +50,7 @@ pub(super) fn choosers(story: &Story<'_>, slot: &Slot) -> Vec<PossibleCause> {
         let text = "the goal as a person amended it".to_owned();
         found.push(possible(person, None, text));
     }
-    if answered {
+    if answered || any_goal && story.answers() > 0 {
         found.push(possible(person, None, "what a person answered".to_owned()));
     }
     if let Some((_, _, record)) = story.plan_of(&slot.step) {
@@ -92,7 +93,8 @@ pub(super) fn permission_denied(story: &Story<'_>, slot: &Slot) -> CauseFound {
     }
     if is_none(&attempt) && story.evidence.denied_all(attempt.started) {
         let sentence = format!("{}, also with other arguments", account());
-        return CauseFound::witnessed(whom, "permission_denied", sentence).by(ended);
+        let premise = "that something of this may be had";
+        return CauseFound::resting(whom, "permission_denied", sentence, premise).by(ended);
     }
     let sentence = denied("what it was asked for, or the operator's account");
     let mut found = refused(story, slot, sentence);
@@ -212,7 +214,8 @@ fn chosen_from_goal(story: &Story<'_>, slot: &Slot) -> bool {
     let Some(attempt) = story.last_attempt(slot) else {
         return true;
     };
-    let given = attempt.started.args.as_object().into_iter().flatten();
+    let args = shown::started_args(attempt.started);
+    let given = args.as_object().into_iter().flatten();
     let given: Vec<String> = given
         .map(|(_, value)| match value {
             Value::String(text) => text.clone(),

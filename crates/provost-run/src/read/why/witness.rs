@@ -111,20 +111,21 @@ impl<'w> KnownCalls<'w> {
         self.ok_of(of).next().is_some()
     }
 
-    /// Whether calls of the operation ended well, and each took longer than so many milliseconds.
+    /// Whether the calls of the operation that ended well took longer than so many milliseconds,
+    /// each of them, and among them two or an equal one: one call may have been slow for once.
     pub(super) fn all_took_longer(&self, of: &AttemptStarted, ms: u64) -> bool {
         let most = i64::try_from(ms).unwrap_or(i64::MAX);
-        let mut longer = self
-            .ok_of(of)
-            .map(|call| call.ended.saturating_sub(call.began) > most)
-            .peekable();
-        longer.peek().is_some() && longer.all(|longer| longer)
+        let known: Vec<&EndedCall> = self.ok_of(of).collect();
+        let longer = |call: &&EndedCall| call.ended.saturating_sub(call.began) > most;
+        let equal = |call: &&EndedCall| call.args_digest == of.args_digest;
+        known.iter().all(longer) && (known.len() > 1 || known.iter().any(equal))
     }
 
-    /// Whether a call with other arguments was denied too, and none of the operation ended well.
+    /// Whether another run was denied a call with other arguments, and none ended well. Why of
+    /// another: what one plan goes over may all be what nobody may have.
     pub(super) fn denied_all(&self, of: &AttemptStarted) -> bool {
         let alike = |call: &&EndedCall| call.operation == of.operation && call.tool == of.tool;
-        let mut denied = self.all().filter(alike);
+        let mut denied = self.others.calls.iter().filter(alike);
         !self.ever_ok(of)
             && denied.any(|call| {
                 call.class == Class::PermissionDenied && call.args_digest != of.args_digest
