@@ -135,7 +135,8 @@ pub fn judged(
 ) -> Result<Judgment, EngineError> {
     let waits = waiting(state);
     let alone = why(events, &waits, &Witnesses::default());
-    let decided = alone.certainty != Certainty::Open && alone.party != Some(Party::ToolOrOperator);
+    let decided =
+        alone.certainty == Certainty::Proven && alone.party != Some(Party::ToolOrOperator);
     match decided {
         true => Ok(alone),
         false => Ok(why(events, &waits, &witnesses(store, &state.head.run)?)),

@@ -170,6 +170,7 @@ fn is_of(said: Party, meant: Party) -> bool {
     said == meant
         || said == Party::ToolOrOperator && matches!(meant, Party::Tool | Party::Operator)
         || said == Party::HostOrOperator && matches!(meant, Party::Host | Party::Operator)
+        || said == Party::PersonOrOperator && matches!(meant, Party::Person | Party::Operator)
 }
 
 /// Whether a run succeeded.

@@ -9,10 +9,13 @@
 //! |---|---|
 //! | `ending` | how a run ended: by people, refused, unmet, not over |
 //! | `failure` | a slot that failed, by its class |
+//! | `service` | a tool that could not, was late, or answered out of form |
+//! | `refusal` | a tool that denied, refused or did not find |
 //! | `limits` | a limit that was reached |
 //! | `origin` | where the arguments of a slot came from |
 //! | `support` | what a criterion rests on, and which slots failed first |
 //! | `witness` | other calls of the same operation |
+//! | `relevant` | what of a run matters to how it ended |
 //! | `against` | the first difference from a run that is right |
 //! | `effects` | what it changed, beside what was to be changed |
 //! | `recheck` | plain reads that an open verdict leads to, made again |
@@ -32,6 +35,9 @@ mod found;
 mod limits;
 mod origin;
 mod recheck;
+mod refusal;
+mod relevant;
+mod service;
 mod story;
 mod support;
 mod witness;
@@ -100,6 +106,8 @@ pub enum Party {
     Operator,
     /// A person who was asked, or spoke.
     Person,
+    /// A person who was asked, or the operator, whose policy gave the time.
+    PersonOrOperator,
     /// What the user asked for.
     Goal,
     /// What changed outside while the run was on its way.
@@ -118,6 +126,7 @@ impl Party {
             Self::HostOrOperator => "host or operator",
             Self::Operator => "operator",
             Self::Person => "person",
+            Self::PersonOrOperator => "person or operator",
             Self::Goal => "goal",
             Self::World => "world",
         }

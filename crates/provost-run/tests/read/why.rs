@@ -121,8 +121,8 @@ fn a_class_is_proof_only_of_what_excludes_everybody_else() {
         ("rejected", Neither),
         ("expired", Neither),
         ("cancelled", Neither),
-        ("drift", Neither),
-        ("stale", Neither),
+        ("drift", Undecided),
+        ("stale", Undecided),
         ("invalid_arguments", Undecided),
         ("expression", Undecided),
         ("work_exceeded", Undecided),
@@ -140,6 +140,35 @@ fn a_class_is_proof_only_of_what_excludes_everybody_else() {
         let open = judged.certainty == Certainty::Open;
         assert_eq!(open, guilty == Undecided, "{class}");
         assert_eq!(open, !judged.candidates.is_empty(), "{class}");
+    }
+}
+
+/// The same class has another cause where the plan may be why.
+#[test]
+fn what_the_plan_sets_is_not_the_tools_with_certainty() {
+    let polls = r#""until":"${ output.done }","every":"1s","at_most":"1m""#;
+    let table = [
+        (r#""retry":2"#, "rate_limited", Guilty::Execution),
+        (polls, "rate_limited", Guilty::Undecided),
+        (r#""retry":2"#, "output_invalid", Guilty::Execution),
+        (
+            r#""expect":{"type":"object"}"#,
+            "output_invalid",
+            Guilty::Undecided,
+        ),
+    ];
+    for (field, class, guilty) in table {
+        let step = format!(r#"[{{"id":"get","tool":"t.get",{field}}}]"#);
+        let judged = why(
+            &journal(&format!(
+                "created | get\nchecked 1 1 | {step}\nstart get 1 t.get | x\n\
+                 end get 1 {class} none\nsettled get failed {class}\n\
+                 over failed {class} at:get"
+            )),
+            &[],
+            &Witnesses::default(),
+        );
+        assert_eq!(judged.guilty, guilty, "{class} with {field}");
     }
 }
 
@@ -173,7 +202,7 @@ fn a_timeout_is_the_executions() {
          givenup 2 | no rule of the playbook fits
          over failed timeout at:count | step `count` failed: no answer in 5 s"
     ), @r"
-    execution (tool or operator, timeout, proven): step `count`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
+    execution (tool or operator, timeout, proven): step `count`: the tool did not answer in the time that its own entry gives it
       9 AttemptStarted count: calls tickets.count, attempt 2 (arguments e22950b77b7e, permit)
       10 AttemptEnded count: timeout (attempt 2, effect unknown): no answer in 5 s
       11 StepSettled count: failed, timeout: no answer in 5 s
@@ -248,6 +277,8 @@ fn a_criterion_unmet_by_steps_that_succeeded_is_open() {
       14 RunEnded run: failed, unmet: not proven: `goal`
       maybe: plan: the proofs, or what the plan does
       maybe: execution: what the tool of `count` answered is wrong
+      maybe: neither: the goal, which cannot be had as it asks
+      maybe: neither: what changed outside before it was read
       would decide: why r --against RIGHT_RUN
     ");
 }
@@ -290,6 +321,8 @@ fn a_no_to_what_a_criterion_does_not_rest_on_explains_nothing() {
       17 RunEnded run: failed, unmet
       maybe: plan: the proofs, or what the plan does
       maybe: execution: what the tool of `other` answered is wrong
+      maybe: neither: the goal, which cannot be had as it asks
+      maybe: neither: what changed outside before it was read
       would decide: why r --against RIGHT_RUN
     ");
 }
@@ -316,10 +349,12 @@ fn steps_that_disagree_leave_it_undecided() {
       8 AttemptEnded b: invalid_arguments (attempt 1, effect none)
       9 StepSettled b: failed, invalid_arguments
       10 RunEnded run: failed, unmet
-      also: execution: step `a`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
+      also: execution: step `a`: the tool did not answer in the time that its own entry gives it
       also: undecided: `t.b` refuses the arguments of step `b`
       maybe: plan: what the plan wrote at `b`
+      maybe: neither: what changed outside before `b`
       maybe: execution: what the tool of `b` answered
+      maybe: execution: the operator's entry or account for the tool of `b`
       would decide: why r --against RIGHT_RUN
     ");
 }
@@ -347,8 +382,10 @@ fn what_is_not_found_is_open_without_a_witness() {
       6 StepSettled get: failed, not_found: no such ticket
       7 RunEnded run: failed at `get`, not_found
       maybe: plan: what the plan wrote at `get`
-      maybe: execution: what the tool of `get` answered
+      maybe: neither: what the goal asks for
       maybe: neither: what changed outside before `get`
+      maybe: execution: what the tool of `get` answered
+      maybe: execution: the operator's entry or account for the tool of `get`
       would decide: why r --against RIGHT_RUN
     ");
     insta::assert_snapshot!(run(r#"{"id":"${ steps.list.output.rows[0].id }"}"#), @r"
@@ -358,8 +395,9 @@ fn what_is_not_found_is_open_without_a_witness() {
       6 StepSettled get: failed, not_found: no such ticket
       7 RunEnded run: failed at `get`, not_found
       maybe: plan: what the plan wrote at `get`
-      maybe: execution: what the tool of `get` answered
       maybe: neither: what changed outside before `get`
+      maybe: execution: what the tool of `get` answered
+      maybe: execution: the operator's entry or account for the tool of `get`
       would decide: why r --against RIGHT_RUN
     ");
 }
@@ -377,7 +415,7 @@ fn a_list_is_judged_by_its_items() {
          settled count failed partial | 2 of 3 items failed
          over failed partial at:count"
     ), @r"
-    execution (tool or operator, rate_limited, proven): step `count[0]`: the tool asked for a slower pace to the end, and it never answered well under this entry
+    undecided (nobody, -, open): more than one thing went wrong, and not one kind of it
       8 AttemptStarted count[0]: calls t.x (arguments 80fc364012f5, permit)
       9 AttemptStarted count[1]: calls t.x (arguments 96b43df27ca4, permit)
       10 AttemptEnded count[0]: rate_limited (attempt 1, effect none)
@@ -385,7 +423,12 @@ fn a_list_is_judged_by_its_items() {
       12 AttemptEnded count[1]: timeout (attempt 1, effect none)
       13 StepSettled count[1]: failed, timeout
       15 RunEnded run: failed at `count`, partial
-      also: execution: step `count[1]`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
+      also: undecided: step `count[0]`: the tool asked for a slower pace to the end
+      also: execution: step `count[1]`: the tool did not answer in the time that its own entry gives it
+      maybe: plan: the pace that the plan sets at `count[0]`
+      maybe: execution: what the tool of `count[0]` answered
+      maybe: execution: the operator's entry of the tool of `count[0]`
+      would decide: why r --against RIGHT_RUN
     ");
 }
 
@@ -407,7 +450,7 @@ fn a_persons_statement_is_neithers() {
          settled count failed expired
          over expired expired at:count"
     ), @r"
-    neither (person, expired, proven): nobody answered in time
+    neither (person or operator, expired, proven): nobody answered in time, of what policy gives
       8 ApprovalExpired approval: expired, nobody answered in time (card 8d03c768991c)
       10 RunEnded run: expired at `count`
     ");
@@ -512,7 +555,7 @@ fn revisions_without_end_are_judged_by_the_failure() {
       17 RunEnded run: failed at `b`, partial
     ");
     insta::assert_snapshot!(run("timeout"), @r"
-    execution (tool or operator, timeout, proven): step `b`: the tool did not answer in the time that its own entry gives it, and it never answered well under this entry
+    execution (tool or operator, timeout, proven): step `b`: the tool did not answer in the time that its own entry gives it
       11 AttemptStarted b: calls t.x (arguments 0ad26a54f3b6, permit)
       12 AttemptEnded b: timeout (attempt 1, effect none)
       13 StepSettled b: failed, timeout

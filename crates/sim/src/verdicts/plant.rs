@@ -50,6 +50,7 @@ fn planted_in(
     let planter = Planter::new(template, variant)?;
     planter.tools(cases)?;
     planter.rest(cases)?;
+    planter.ruled_out(cases)?;
     planter.open(cases)?;
     planter.witnessed(cases)?;
     planter.pairs(cases)
@@ -241,7 +242,12 @@ impl Planter {
             let tool = |fault| planted(fault, Journal, by_tool(step));
             let fails = |class| self.with(Fault::Fails(step, class, none, ALWAYS));
             self.add(cases, tool("unavailable"), &fails(Class::Unavailable))?;
-            self.add(cases, tool("rate_limited"), &fails(Class::RateLimited))?;
+            // Why open of a list: how fast its items follow each other is the plan's.
+            let pace = match self.runs_over_list(step) {
+                true => planted("rate_limited", Stratum::Nothing, by_tool(step)),
+                false => tool("rate_limited"),
+            };
+            self.add(cases, pace, &fails(Class::RateLimited))?;
             self.add(cases, tool("partial"), &fails(Class::Partial))?;
             let wrong = self.with(Fault::Answers(step, json!({ "no": "such shape" })));
             self.add(cases, tool("output_invalid"), &wrong)?;
@@ -260,11 +266,14 @@ impl Planter {
                 &self.with(Fault::Denied(step, broken)),
             )?;
             let operator = |fault| planted(fault, Journal, truth(Execution, Party::Operator, at));
-            self.add(
-                cases,
-                operator("permission_denied"),
-                &fails(Class::PermissionDenied),
-            )?;
+            // Why both: what the account may not and what nobody may leave one journal.
+            for (fault, whose) in [
+                ("permission_denied", truth(Execution, Party::Operator, at)),
+                ("denied_this_one", truth(Guilty::Plan, Party::Planner, at)),
+            ] {
+                let what = planted(fault, Stratum::Nothing, whose);
+                self.add(cases, what, &fails(Class::PermissionDenied))?;
+            }
             self.add(cases, operator("misdeclared"), &fails(Class::Misdeclared))?;
             let host = planted("tool_bug", Journal, truth(Execution, Party::Host, at));
             self.add(cases, host, &fails(Class::ToolBug))?;
@@ -300,7 +309,16 @@ impl Planter {
         let person = |fault| planted(fault, Journal, truth(Neither, Party::Person, None));
         self.add(cases, person("rejected"), &self.with(Fault::No))?;
         if self.asks() {
-            self.add(cases, person("expired"), &self.with(Fault::Silence))?;
+            let silent = match self.template.plan.contains("expires:") {
+                // Why open: the plan gave the time.
+                true => planted(
+                    "expired",
+                    Stratum::Nothing,
+                    truth(Neither, Party::Person, None),
+                ),
+                false => person("expired"),
+            };
+            self.add(cases, silent, &self.with(Fault::Silence))?;
         }
         if self.template.asks_plan {
             for step in self.template.writes {
@@ -337,13 +355,6 @@ impl Planter {
         ] {
             self.add(cases, none(fault), &turns(vec![Turn::Fails(class)]))?;
         }
-        let rules = |fault| planted(fault, Journal, truth(Neither, Party::Operator, None));
-        let forbidden = self.forbidden();
-        let forbidden = vec![plan(&forbidden), plan(&forbidden)];
-        self.add(cases, rules("policy_forbids"), &turns(forbidden))?;
-        let mut low = self.right.clone();
-        low.limits.calls = 0;
-        self.add(cases, rules("limit_too_low"), &low)?;
         for step in self.template.reads.iter().chain(self.template.writes) {
             let mut stage = self.with(Fault::Cancels(step));
             let fails = Fault::Fails(step, Class::Unavailable, Landing::None, ALWAYS);
@@ -351,6 +362,45 @@ impl Planter {
             self.add(cases, person("cancelled"), &stage)?;
         }
         Ok(())
+    }
+
+    /// What policy or limits alone refuse. Why both truths: another plan might have done without.
+    fn ruled_out(&self, cases: &mut Vec<Case>) -> Result<(), String> {
+        use Guilty::{Neither, Plan};
+        let text = self.forbidden();
+        let plan = || Turn::Plan(self.fill(&text), Vec::new());
+        let mut forbidden = self.right.clone();
+        forbidden.turns = vec![plan(), plan()];
+        let mut low = self.right.clone();
+        low.limits.calls = 0;
+        for whose in [
+            truth(Neither, Party::Operator, None),
+            truth(Plan, Party::Planner, None),
+        ] {
+            let rules = |fault| planted(fault, Stratum::Nothing, whose.clone());
+            self.add(cases, rules("policy_forbids"), &forbidden)?;
+            self.add(cases, rules("limit_too_low"), &low)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a step calls its tool for each item of a list.
+    fn runs_over_list(&self, step: &str) -> bool {
+        self.journal.iter().any(|(event, _)| {
+            matches!(event, Event::AttemptStarted(started)
+                if started.slot.step == step && started.slot.item.is_some())
+        })
+    }
+
+    /// Whether the step whose status a proof reads has a condition.
+    fn is_guarded(&self, proof: &str) -> bool {
+        let steps = self.template.plan.split("\n  - ").map(str::trim_start);
+        let mut guarded = steps.filter(|step| step.contains("when:"));
+        guarded.any(|step| {
+            let id = step.split("id: ").nth(1).unwrap_or_default();
+            let id = id.split([',', '\n']).next().unwrap_or_default();
+            proof.contains(&format!("steps.{id}.status"))
+        })
     }
 
     /// Whether a person is asked anything.
@@ -411,7 +461,12 @@ impl Planter {
             let planner = |step| truth(Plan, Party::Planner, step);
             let (fault, step, from, to) = match *slip {
                 Slip::Constant(from, to) => {
-                    let what = planted("bad_proof", Stratum::Journal, planner(None));
+                    // Why open: what a condition reads decides the status that is proven.
+                    let decided = match self.is_guarded(to) {
+                        true => Stratum::Nothing,
+                        false => Stratum::Journal,
+                    };
+                    let what = planted("bad_proof", decided, planner(None));
                     self.add(cases, what, &self.written(from, to)?)?;
                     continue;
                 }

@@ -9,7 +9,7 @@ use provost_run::read::why::{Guilty, Party};
 use serde_json::{Value, json};
 
 use super::plant::{ALWAYS, Planted, Planter, by_tool, planted, playbook, truth};
-use super::stage::{BEGIN_MS, Fault, Journal, Turn, World, play};
+use super::stage::{BEGIN_MS, Fault, Journal, Stage, Turn, World, play};
 use super::template::Slip;
 use super::{Case, Stratum, succeeded};
 
@@ -24,17 +24,24 @@ impl Planter {
                 continue;
             };
             let same = vec![self.probe(&operation, &args, 0)?];
+            self.denied_everywhere(cases, step, (&operation, &args))?;
             let other = vec![self.probe(&operation, &self.other(&args), 0)?];
             any_other.extend(other.clone());
             let right = || self.journal.clone();
             let changed = Fault::Fails(step, Class::InvalidArguments, Landing::None, ALWAYS);
-            let what = planted("tool_changed", Witness, by_tool(step));
+            // Why open of a write: the call before it changed the world itself.
+            let decided = match self.template.reads.contains(step) {
+                true => Witness,
+                false => Stratum::Nothing,
+            };
+            let what = planted("tool_changed", decided, by_tool(step));
             self.add_beside(cases, what, &self.with(changed), (same.clone(), right()))?;
             if self.template.reads.contains(step) && operation != "desk.list" {
                 let gone = self.with(Fault::Lies(step, World::new()));
-                let what = planted("gone", Witness, by_tool(step));
+                // Why open: somebody may have deleted it.
+                let what = planted("gone", Stratum::Nothing, by_tool(step));
                 self.add_beside(cases, what, &gone, (same, right()))?;
-                let slow = vec![self.probe(&operation, &self.other(&args), 300)?];
+                let slow = vec![self.probe(&operation, &args, 300)?];
                 let slowly = play(&self.with(Fault::Slow(step, 300)))?;
                 let what = truth(Plan, Party::Planner, Some(step));
                 let what = planted("too_little_time", Witness, what);
@@ -48,7 +55,12 @@ impl Planter {
                     }
                     _ => continue,
                 };
-                let what = planted(fault, Witness, truth(Plan, Party::Planner, Some(step)));
+                // Why open of a write: the world may have changed since it was planned.
+                let decided = match fault {
+                    "bad_arguments" if self.template.writes.contains(step) => Stratum::Nothing,
+                    _ => Witness,
+                };
+                let what = planted(fault, decided, truth(Plan, Party::Planner, Some(step)));
                 let stage = self.written(from, to)?;
                 self.add_beside(cases, what, &stage, (other.clone(), right()))?;
             }
@@ -56,10 +68,30 @@ impl Planter {
         self.given(cases, Witness, &any_other)?;
         if self.template.name == "fresh" {
             let moved = Fault::WorldMoves("left", self.closed());
-            let what = planted("world", Witness, truth(Neither, Party::World, None));
+            // Why open: its tool may be wrong either time.
+            let what = planted(
+                "world",
+                Stratum::Nothing,
+                truth(Neither, Party::World, None),
+            );
             self.add(cases, what, &self.with(moved))?;
         }
         Ok(())
+    }
+
+    /// The account is denied this call, and another one in another run.
+    fn denied_everywhere(
+        &self,
+        cases: &mut Vec<Case>,
+        step: &'static str,
+        (operation, args): (&str, &Value),
+    ) -> Result<(), String> {
+        let class = Class::PermissionDenied;
+        let denied = self.with(Fault::Fails(step, class, Landing::None, ALWAYS));
+        let all = vec![self.denied(operation, &self.other(args))?];
+        let operator = truth(Guilty::Execution, Party::Operator, Some(step));
+        let what = planted("denied_all", Stratum::Witness, operator);
+        self.add_beside(cases, what, &denied, (all, self.journal.clone()))
     }
 
     /// The operation and arguments of a step in the run without a fault.
@@ -101,6 +133,31 @@ impl Planter {
 
     /// A run of one step that makes this call, which takes so long.
     fn probe(&self, operation: &str, args: &Value, takes: i64) -> Result<Journal, String> {
+        let mut stage = self.probing(operation, args);
+        if takes > 0 {
+            stage.faults.push(Fault::Slow("probe", takes));
+        }
+        let journal = play(&stage)?;
+        match succeeded(&journal) {
+            true => Ok(journal),
+            false => Err(format!(
+                "{}: the probe of {operation} {args} fails",
+                self.template.name
+            )),
+        }
+    }
+
+    /// A run of one step whose call is denied.
+    fn denied(&self, operation: &str, args: &Value) -> Result<Journal, String> {
+        let mut stage = self.probing(operation, args);
+        let class = Class::PermissionDenied;
+        let denied = Fault::Fails("probe", class, Landing::None, ALWAYS);
+        stage.faults.push(denied);
+        play(&stage)
+    }
+
+    /// A stage with one step that makes this call.
+    fn probing(&self, operation: &str, args: &Value) -> Stage {
         let mut stage = self.right.clone();
         stage.faults.clear();
         stage.begins = BEGIN_MS - 600_000;
@@ -118,17 +175,7 @@ impl Planter {
         };
         let plan = plan.replace(", accept: ['${ size(string(output)) > 0 }']", "");
         stage.turns = vec![Turn::Plan(plan, Vec::new())];
-        if takes > 0 {
-            stage.faults.push(Fault::Slow("probe", takes));
-        }
-        let journal = play(&stage)?;
-        match succeeded(&journal) {
-            true => Ok(journal),
-            false => Err(format!(
-                "{}: the probe of {operation} {args} fails",
-                self.template.name
-            )),
-        }
+        stage
     }
 
     /// Two things that go wrong at once, in steps that do not wait for each other.
@@ -137,11 +184,11 @@ impl Planter {
             return Ok(());
         };
         let kinds = [
-            (Class::PermissionDenied, Party::Operator),
+            (Class::Unavailable, Party::Tool),
             (Class::Misdeclared, Party::Operator),
             (Class::ToolBug, Party::Host),
             (Class::Partial, Party::Tool),
-            (Class::OutputInvalid, Party::Tool),
+            (Class::RateLimited, Party::Tool),
         ];
         for (first, of_first) in kinds {
             for (second, of_second) in kinds {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::amount::Amount;
-use provost_plan::digest::Digest;
+use provost_plan::digest::{Digest, Domain};
 use provost_plan::money::Money;
 use provost_plan::policy::Verdict;
 use serde::{Deserialize, Serialize};
@@ -187,6 +187,12 @@ impl AttemptEnded {
         self.took_us = time.map(|time| time.took_us);
         self.waited_us = time.and_then(|time| time.waited_us);
         self
+    }
+
+    /// Whether it is known that no byte of an answer was kept: nothing was compared with a schema.
+    #[must_use]
+    pub fn is_without_bytes(&self) -> bool {
+        self.evidence == Some(Digest::of_bytes(Domain::Evidence, b""))
     }
 
     /// Whether it is a try of the step: what was lost or not sent is none.

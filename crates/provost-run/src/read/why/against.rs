@@ -3,19 +3,21 @@
 //! Owns the comparison of two journals, in the order of the one that is judged. INVARIANT: the run
 //! that is right saw the same world; where that is not so, it is no reference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use provost_plan::digest::Digest;
 use serde_json::Value;
 
+use super::failure::{possible, would_decide};
 use super::found::CauseFound;
+use super::relevant::Relevant;
 use super::story::Story;
 use super::witness::Witnesses;
 use super::{Certainty, Guilty, Judgment, Party, worded};
 use crate::call::Slot;
-use crate::event::{AttemptEnded, AttemptStarted, Event, RunCreated};
+use crate::event::{AttemptEnded, AttemptStarted, Event, RunCreated, SettledBy};
 use crate::outcome::Class;
-use crate::shown::observed;
+use crate::shown::{observed, result};
 use crate::state::Waiting;
 
 /// A call that ended, as another run can be compared with it.
@@ -28,7 +30,8 @@ struct RightRun<'e> {
     plans: Vec<&'e Value>,
     tools: BTreeMap<&'e str, Digest>,
     policy: Option<Digest>,
-    answers: BTreeMap<ComparedCall<'e>, (Class, Option<Digest>)>,
+    answers: BTreeMap<ComparedCall<'e>, (Class, Option<&'e Event>)>,
+    writers: BTreeSet<&'e str>,
     words: Vec<String>,
 }
 
@@ -41,7 +44,7 @@ pub fn against(events: &[(Event, i64)], waits: &[Waiting], right: &[(Event, i64)
     if alone.guilty == Guilty::Nobody {
         return worded(&story, alone);
     }
-    match departure(events, right) {
+    match departure(&story, events, right) {
         Some(found) => worded(&story, found),
         None => {
             let mut same = alone;
@@ -98,16 +101,21 @@ impl<'e> RightRun<'e> {
                         .tools
                         .extend(tools.map(|(name, digest)| (name.as_str(), *digest)));
                 }
-                Event::AttemptStarted(started) => calls.begins(started),
+                Event::AttemptStarted(started) => {
+                    if !started.read {
+                        known.writers.insert(&started.slot.step);
+                    }
+                    calls.begins(started);
+                }
                 Event::AttemptEnded(ended) => {
                     if let Some(key) = calls.ends(ended) {
                         known.answers.insert(key, (ended.class, None));
                     }
                 }
                 other => match observed(other) {
-                    Some((slot, output)) => {
+                    Some((slot, _)) => {
                         if let Some(key) = calls.last.get(slot) {
-                            known.answers.insert(*key, (Class::Ok, Some(output)));
+                            known.answers.insert(*key, (Class::Ok, Some(other)));
                         }
                     }
                     None => known.words.extend(person(other)),
@@ -133,8 +141,16 @@ fn person(event: &Event) -> Option<String> {
     })
 }
 
-fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFound> {
+/// The first difference that can explain the end. Why not any: an answer that nothing read, or a
+/// step that nothing rests on, changed nothing.
+fn departure(
+    story: &Story<'_>,
+    events: &[(Event, i64)],
+    right: &[(Event, i64)],
+) -> Option<CauseFound> {
     let known = RightRun::of(right);
+    let relevant = Relevant::of(story);
+    let settled = settled(events);
     let mut calls = Calls::default();
     let (mut plans, mut said) = (0, 0);
     for ((event, _), seq) in events.iter().zip(1..) {
@@ -143,8 +159,9 @@ fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFou
             Event::PlanChecked {
                 document, record, ..
             } => {
-                let found = moved(&known, record.terms.policy, &record.terms.tools)
-                    .or_else(|| other_plan(document, known.plans.get(plans).copied()));
+                let found = moved(&known, record.terms.policy, &record.terms.tools).or_else(|| {
+                    other_plan(&known, document, known.plans.get(plans).copied(), &relevant)
+                });
                 plans += 1;
                 found
             }
@@ -159,12 +176,15 @@ fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFou
             }
             Event::AttemptEnded(ended) => {
                 let key = calls.ends(ended);
-                key.and_then(|key| other_answer(&known, key, ended, None))
+                let matters = relevant.has(&ended.slot.step);
+                // Why not of what a person settled: what they said stands in its place.
+                let key = key.filter(|_| matters && !settled.contains_key(&ended.slot));
+                key.and_then(|key| other_answer(&known, key, ended))
             }
-            Event::ObservationMade { .. } => observed(event).and_then(|(slot, output)| {
-                let key = calls.last.get(slot).copied()?;
-                observed_otherwise(&known, key, slot, output)
-            }),
+            Event::ObservationMade { slot, .. } if relevant.has(&slot.step) => {
+                let key = calls.last.get(slot).copied();
+                key.and_then(|key| observed_otherwise(&known, key, (slot, event), &relevant))
+            }
             other => person(other).and_then(|words| {
                 let found = known.words.get(said) != Some(&words);
                 said += 1;
@@ -175,10 +195,52 @@ fn departure(events: &[(Event, i64)], right: &[(Event, i64)]) -> Option<CauseFou
             }),
         };
         if let Some(found) = found {
-            return Some(found.by(Some(seq)));
+            let before = settled.iter().find(|(_, at)| **at < seq);
+            return Some(match before {
+                Some((slot, _)) if found.guilty == Guilty::Execution => {
+                    settled_before(story, slot, &found).by(Some(seq))
+                }
+                _ => found.by(Some(seq)),
+            });
         }
     }
     None
+}
+
+/// The doubts that persons settled, and where they did last.
+fn settled(events: &[(Event, i64)]) -> BTreeMap<&Slot, u64> {
+    let settled = events
+        .iter()
+        .zip(1..)
+        .filter_map(|((event, _), seq)| match event {
+            Event::DoubtSettled {
+                slot,
+                by: SettledBy::Person { .. },
+                ..
+            } => Some((slot, seq)),
+            _ => None,
+        });
+    settled.collect()
+}
+
+/// Another answer after a person said what became of a doubt: either may be untrue.
+fn settled_before(story: &Story<'_>, slot: &Slot, found: &CauseFound) -> CauseFound {
+    let text = format!("how a person settled the doubt of `{slot}`");
+    let person = (Guilty::Neither, Party::Person);
+    let mut candidates = vec![possible(person, Some(slot.step.clone()), text)];
+    let step = found.slot.as_ref().map(|slot| slot.step.clone());
+    let tool = (found.guilty, found.party.unwrap_or(Party::Tool));
+    candidates.push(possible(tool, step, found.sentence.clone()));
+    let sentence = format!(
+        "{}, after a person settled the doubt of `{slot}`",
+        found.sentence
+    );
+    let mut open = CauseFound::open(sentence, candidates);
+    open.would_decide = would_decide(story);
+    match &found.slot {
+        Some(slot) => open.at(slot),
+        None => open,
+    }
 }
 
 fn other_beginning(created: &RunCreated, right: &RunCreated) -> Option<CauseFound> {
@@ -209,50 +271,68 @@ fn moved(
     other.map(|(name, _)| referenced(whom, "entry_moved", &format!("the entry of `{name}`")))
 }
 
-fn other_plan(document: &Value, right: Option<&Value>) -> Option<CauseFound> {
+fn other_plan(
+    known: &RightRun<'_>,
+    document: &Value,
+    right: Option<&Value>,
+    relevant: &Relevant,
+) -> Option<CauseFound> {
+    let whom = (Guilty::Plan, Party::Planner);
     let Some(right) = right else {
-        let text = "a revision that it did not need";
         return Some(referenced(
-            (Guilty::Plan, Party::Planner),
+            whom,
             "other_plan",
-            text,
+            "a revision that it did not need",
         ));
     };
-    if document == right {
-        return None;
-    }
-    let steps = |document: &Value| -> BTreeMap<String, Value> {
-        let steps = document.get("steps").and_then(Value::as_array);
-        let steps = steps.into_iter().flatten();
-        let named =
-            steps.filter_map(|step| Some((step.get("id")?.as_str()?.to_owned(), step.clone())));
-        named.collect()
+    let (here, there) = (steps_of(document), steps_of(right));
+    let matters = |id: &&&str| match here.contains_key(**id) {
+        true => relevant.has(id),
+        // Why those: what another plan reads besides changes nothing.
+        false => known.writers.contains(**id),
     };
-    let (here, there) = (steps(document), steps(right));
-    let differs = |id: &&String| here.get(*id) != there.get(*id);
-    let first = here.keys().chain(there.keys()).find(differs);
-    let text = match first {
-        Some(id) => format!("the plan, at step `{id}`"),
-        None => "the plan, outside its steps".to_owned(),
+    // Why by what it holds: another id is no other step.
+    let differs = |id: &&&str| match (here.get(**id), there.get(**id)) {
+        (Some(step), None) => !there.values().any(|other| other == step),
+        (None, Some(step)) => !here.values().any(|other| other == step),
+        (one, other) => one != other,
     };
-    let found = referenced((Guilty::Plan, Party::Planner), "other_plan", &text);
-    Some(match first {
-        Some(id) => found.at(&Slot {
-            step: id.clone(),
+    let all = here.keys().chain(there.keys());
+    let first = all.filter(matters).find(differs);
+    if let Some(id) = first {
+        let found = referenced(whom, "other_plan", &format!("the plan, at step `{id}`"));
+        return Some(found.at(&Slot {
+            step: (*id).to_owned(),
             item: None,
-        }),
-        None => found,
-    })
+        }));
+    }
+    let besides = relevant.proofs && document.get("success") != right.get("success");
+    besides.then(|| referenced(whom, "other_plan", "the plan, outside its steps"))
+}
+
+/// What the steps of a plan do, by id: without their order, their ids and what they say of
+/// themselves.
+fn steps_of(document: &Value) -> BTreeMap<&str, Value> {
+    let steps = document.get("steps").and_then(Value::as_array);
+    let named = steps.into_iter().flatten().filter_map(|step| {
+        let mut does = step.clone();
+        if let Some(fields) = does.as_object_mut() {
+            for name in ["id", "needs", "description"] {
+                fields.remove(name);
+            }
+        }
+        Some((step.get("id")?.as_str()?, does))
+    });
+    named.collect()
 }
 
 fn other_answer(
     known: &RightRun<'_>,
     key: ComparedCall<'_>,
     ended: &AttemptEnded,
-    output: Option<&Value>,
 ) -> Option<CauseFound> {
     let (class, _) = known.answers.get(&key)?;
-    if *class == ended.class && output.is_none() {
+    if *class == ended.class {
         return None;
     }
     let (party, cause) = match ended.lost {
@@ -266,11 +346,18 @@ fn other_answer(
 fn observed_otherwise(
     known: &RightRun<'_>,
     key: ComparedCall<'_>,
-    slot: &Slot,
-    output: Digest,
+    (slot, event): (&Slot, &Event),
+    relevant: &Relevant,
 ) -> Option<CauseFound> {
     let (_, right) = known.answers.get(&key)?;
-    if right.is_none_or(|right| right == output) {
+    let right = (*right)?;
+    if observed(event)?.1 == observed(right)?.1 {
+        return None;
+    }
+    // Why not of a secret: nothing reads it here.
+    if let (Some((_, _, Some(here))), Some((_, _, Some(there)))) = (result(event), result(right))
+        && relevant.part(&slot.step, here) == relevant.part(&slot.step, there)
+    {
         return None;
     }
     let text = format!("what `{}` answered at step `{slot}`", key.0);

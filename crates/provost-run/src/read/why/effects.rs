@@ -14,6 +14,8 @@ use super::witness::Witnesses;
 use super::{Certainty, Guilty, Judgment, Party, worded};
 use crate::call::Slot;
 use crate::event::Event;
+use crate::outcome::Class;
+use crate::shown::observed;
 use crate::state::Waiting;
 
 /// How the effects of a run and those that were expected differ.
@@ -80,6 +82,10 @@ fn departed(
     }
     if let Some(slot) = compared.unlanded.first() {
         let ended = story.last_attempt(slot).and_then(|one| one.ended);
+        // Why: a refusal may be right about a world, or a goal, which the case does not hold.
+        if ended.is_some_and(|(_, ended)| refuses(ended.class)) {
+            return None;
+        }
         let text = format!("the call of step `{slot}` was made and did not take place");
         let whom = (Guilty::Execution, Party::Tool);
         let found = referenced(whom, "no_effect", &text).at(slot);
@@ -91,6 +97,26 @@ fn departed(
     let text = format!("no step of the plan calls `{missing}`");
     let found = referenced((Guilty::Plan, Party::Planner), "missing_step", &text);
     Some(found.by(Some(checked)))
+}
+
+/// Whether a class says that a tool would not do what it was asked.
+fn refuses(class: Class) -> bool {
+    matches!(
+        class,
+        Class::InvalidArguments | Class::NotFound | Class::Conflict | Class::PermissionDenied
+    )
+}
+
+/// The steps whose answers the planner had seen when it wrote this step.
+fn seen_before(story: &Story<'_>, step: &str) -> Vec<String> {
+    let Some((checked, ..)) = story.plan_of(step) else {
+        return Vec::new();
+    };
+    let seen = story.numbered().take_while(|(seq, _)| *seq < checked);
+    let seen: BTreeSet<&str> = seen
+        .filter_map(|(_, event)| Some(observed(event)?.0.step.as_str()))
+        .collect();
+    seen.into_iter().map(str::to_owned).collect()
 }
 
 fn calls(step: &provost_plan::plan::Step, operation: &str) -> bool {
@@ -118,6 +144,12 @@ fn besides(story: &Story<'_>, call: &EffectBesides, some_missing: bool) -> Cause
     let listed = listed.join(", ");
     let text = format!("step `{slot}` calls `{operation}` with another {listed}");
     let from = origins_among(story, slot, names).unwrap_or_default();
+    let seen = seen_before(story, &slot.step);
+    if from.contains(&LeafOrigin::Literal) && !seen.is_empty() {
+        // Why: what it wrote may be what it was shown.
+        let seen: Vec<&str> = seen.iter().map(String::as_str).collect();
+        return open(story, slot, &text, &seen);
+    }
     let mut kinds = from.iter();
     let (whom, cause) = match (kinds.next(), kinds.next(), is_conditional) {
         (Some(LeafOrigin::Literal), None, false) => {

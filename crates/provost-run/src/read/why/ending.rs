@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use provost_plan::check::PlanRecord;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
-use provost_plan::expr::{Root, Segment};
+use provost_plan::expr::{Root, Segment, Template};
 use provost_plan::plan::Proof;
 use provost_plan::plan::request::{FindingView, NoPlan};
 use provost_plan::plan::undo::undone_by;
@@ -17,9 +18,9 @@ use super::found::{CauseFound, joined};
 use super::limits::limit;
 use super::story::Story;
 use super::support::{RootSlot, closed, proof_steps, roots, unmet};
-use super::{Guilty, OtherCause, Party};
+use super::{Certainty, Guilty, OtherCause, Party, PossibleCause};
 use crate::call::Slot;
-use crate::event::{Event, NextPlanner, RunEnded, RunStatus, StepStatus};
+use crate::event::{Event, NextPlanner, RunEnded, RunStatus, SettledBy, SkipReason, StepStatus};
 use crate::outcome::Class;
 use crate::read::words::{listed, waits_for};
 use crate::state::Waiting;
@@ -187,7 +188,7 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> CauseFound {
     });
     let (cause, sentence) = match ended.status {
         RunStatus::Rejected => ("rejected", "a person rejected the approval"),
-        RunStatus::Expired => ("expired", "nobody answered in time"),
+        RunStatus::Expired => return expired(story, ended, seqs.last().copied()),
         _ => ("cancelled", "a person cancelled the run"),
     };
     let whom = (Guilty::Neither, Party::Person);
@@ -212,6 +213,38 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> CauseFound {
     found
 }
 
+/// Nobody answered in the time there was: who gave it is as near as whoever was asked.
+fn expired(story: &Story<'_>, ended: &RunEnded, seq: Option<u64>) -> CauseFound {
+    let person = possible(
+        (Guilty::Neither, Party::Person),
+        ended.step.clone(),
+        "whoever was asked did not answer".to_owned(),
+    );
+    let of_question = seq.is_some_and(|seq| {
+        let event = story.event(seq);
+        matches!(event, Some(Event::QuestionExpired { .. }))
+    });
+    let sentence = "nobody answered in time".to_owned();
+    let mut found = match of_question {
+        // Why: a question ends only where the plan says after which time.
+        true => {
+            let text = "the time that the plan gives for an answer".to_owned();
+            let plan = possible((Guilty::Plan, Party::Planner), ended.step.clone(), text);
+            CauseFound::open(sentence, vec![person, plan])
+        }
+        false => {
+            let whom = (Guilty::Neither, Party::PersonOrOperator);
+            let sentence = format!("{sentence}, of what policy gives");
+            CauseFound::proven(whom, "expired", sentence)
+        }
+    };
+    if let Some(step) = &ended.step {
+        let step = step.clone();
+        found = found.at(&Slot { step, item: None });
+    }
+    found.by(seq)
+}
+
 /// No plan was admissible.
 fn refused(story: &Story<'_>) -> CauseFound {
     let last = story.numbered().rev().find_map(|(seq, event)| match event {
@@ -225,10 +258,14 @@ fn refused(story: &Story<'_>) -> CauseFound {
     let all = story.seqs_of(|event| matches!(event, Event::PlanRefused { .. }));
     let shown = without.map(|(seq, _)| seq);
     if let Some((seq, findings)) = last {
-        return inadmissible(findings, all.len())
+        let mut found = inadmissible(findings, all.len())
             .by(Some(seq))
             .shown(all)
             .shown(shown);
+        if found.certainty == Certainty::Open {
+            found.would_decide = would_decide(story);
+        }
+        return found;
     }
     let class = without.and_then(|(_, class)| class);
     let neither = |party, cause, text: &str| {
@@ -290,11 +327,20 @@ fn inadmissible(findings: &[FindingView], count: usize) -> CauseFound {
         };
         return CauseFound::proven((Guilty::Plan, Party::Planner), cause, what);
     }
-    let cause = match codes.iter().any(|code| code.starts_with('V')) {
-        true => "policy_forbids",
-        false => "limit_too_low",
+    let rules = match codes.iter().any(|code| code.starts_with('V')) {
+        true => "the policy, which forbids what the goal needs",
+        false => "a limit, which is too low for what the goal needs",
     };
-    CauseFound::proven((Guilty::Neither, Party::Operator), cause, what)
+    // Why open: whether another plan would have done without it stands in no journal.
+    let whom = (Guilty::Plan, Party::Planner);
+    let plan = "the plan, which could do without it".to_owned();
+    let goal = "the goal, which asks for it".to_owned();
+    let candidates = vec![
+        possible(whom, None, plan),
+        possible((Guilty::Neither, Party::Operator), None, rules.to_owned()),
+        possible((Guilty::Neither, Party::Goal), None, goal),
+    ];
+    CauseFound::open(what, candidates)
 }
 
 /// A run with an admissible plan failed.
@@ -390,34 +436,104 @@ fn not_proven(story: &Story<'_>, ended: &RunEnded) -> CauseFound {
     if let Some(found) = bad_proof(story, &open, &support) {
         return found.by(Some(checked));
     }
-    if let Some((step, seq)) = failure::changed_reading(story, &support) {
-        let sentence =
-            format!("{names} is not proven: `{step}` came out otherwise when it was read again");
-        let whom = (Guilty::Neither, Party::World);
-        let step = Slot { step, item: None };
-        return CauseFound::witnessed(whom, "world", sentence)
-            .at(&step)
-            .by(Some(seq));
-    }
     let sentence = format!("{names} is not proven, and no step that it rests on failed");
-    let whom = (Guilty::Plan, Party::Planner);
-    let mut candidates = vec![possible(
-        whom,
-        None,
-        "the proofs, or what the plan does".to_owned(),
-    )];
-    let sources = support
-        .into_iter()
-        .map(|id| failure::source(story, record, id));
-    candidates.extend(sources);
+    let (whom, text) = (
+        (Guilty::Plan, Party::Planner),
+        "the proofs, or what the plan does",
+    );
+    let mut candidates = vec![possible(whom, None, text.to_owned())];
+    let looked_at = looked_at(story, record, &support);
+    let all: Vec<String> = support.iter().chain(&looked_at).cloned().collect();
+    let mut persons = persons(story, &all);
+    let changed = failure::changed_reading(story, &support);
+    if let Some((step, _)) = &changed {
+        let world = format!("what `{step}` reads changed before it was read again");
+        let whom = (Guilty::Neither, Party::World);
+        candidates.insert(0, possible(whom, Some(step.clone()), world));
+        candidates.insert(1, failure::flapped(step));
+    }
+    candidates.append(&mut persons);
+    let sources = all.into_iter();
+    candidates.extend(sources.map(|id| failure::source(story, record, id)));
+    let beside = [
+        (Party::Goal, "the goal, which cannot be had as it asks"),
+        (Party::World, "what changed outside before it was read"),
+    ];
+    let beside =
+        beside.map(|(party, text)| possible((Guilty::Neither, party), None, text.to_owned()));
+    candidates.extend(beside);
+    let sentence = match &changed {
+        Some((step, _)) => {
+            format!("{names} is not proven: `{step}` came out otherwise when it was read again")
+        }
+        None => sentence,
+    };
     let mut found = CauseFound::open(sentence, candidates);
+    if let Some((step, seq)) = changed {
+        found = found.at(&Slot { step, item: None }).by(Some(seq));
+    }
     found.would_decide = would_decide(story);
     found.not_looked_at = vec![story.evidence.looked()];
     found
 }
 
+/// The calls that change something and ended before what these steps read: what a read-back looks
+/// at, and what decided their arguments.
+pub(super) fn looked_at(story: &Story<'_>, record: &PlanRecord, support: &[String]) -> Vec<String> {
+    let mut writes: BTreeSet<String> = BTreeSet::new();
+    let mut begun: BTreeSet<&str> = BTreeSet::new();
+    for (_, event) in story.numbered() {
+        if let Event::AttemptStarted(started) = event {
+            let step = started.slot.step.as_str();
+            if support.iter().any(|id| id == step) {
+                writes.extend(begun.iter().map(|id| (*id).to_owned()));
+            }
+            if !started.read && record.steps.contains_key(step) {
+                begun.insert(step);
+            }
+        }
+    }
+    let known = |id: &String| !support.contains(id);
+    closed(story, record, &writes)
+        .into_iter()
+        .filter(known)
+        .collect()
+}
+
+/// What persons said about these steps: settlements, amendments, and what they left out.
+pub(super) fn persons(story: &Story<'_>, steps: &[String]) -> Vec<PossibleCause> {
+    let person = (Guilty::Neither, Party::Person);
+    let mut found: Vec<PossibleCause> = Vec::new();
+    for (_, event) in story.numbered() {
+        let (step, text) = match event {
+            Event::DoubtSettled { slot, by, .. }
+                if matches!(by, SettledBy::Person { .. }) && steps.contains(&slot.step) =>
+            {
+                let text = format!("how a person settled the doubt of `{slot}`");
+                (Some(slot.step.clone()), text)
+            }
+            Event::PlanAmended { .. } => (None, "what a person wrote into the plan".to_owned()),
+            Event::GoalAmended { .. } => (None, "the goal as a person amended it".to_owned()),
+            Event::StepSkipped {
+                slot,
+                because: SkipReason::NotApproved,
+            } if steps.contains(&slot.step) => {
+                let text = format!("that a person left `{slot}` out");
+                (Some(slot.step.clone()), text)
+            }
+            _ => continue,
+        };
+        let one = possible(person, step, text);
+        if !found.contains(&one) {
+            found.push(one);
+        }
+    }
+    found
+}
+
 /// Proofs that read no output of a step, only whether it succeeded, and do not hold although all
-/// they rest on did: no answer of a tool could have made them hold.
+/// they rest on did: no answer of a tool could have made them hold. Why not where a condition or a
+/// list reads an answer: then the status rests on it too.
 fn bad_proof(story: &Story<'_>, open: &[&String], support: &[String]) -> Option<CauseFound> {
     let (_, plan, record) = story.last_plan()?;
     let steps = story.steps();
@@ -439,7 +555,13 @@ fn bad_proof(story: &Story<'_>, open: &[&String], support: &[String]) -> Option<
         let done = steps
             .get(id.as_str())
             .is_some_and(|settled| settled.status == StepStatus::Succeeded);
-        done && record.steps.contains_key(id)
+        let guarded = plan.step(id).is_none_or(|step| {
+            let when = step.when.iter().flat_map(Template::references);
+            let list = step.for_each.iter().flat_map(|each| each.list.references());
+            let mut read = when.chain(list);
+            read.any(|reference| matches!(reference.root, Root::Step(_)))
+        });
+        done && !guarded && record.steps.contains_key(id)
     });
     (constant && ran).then(|| {
         let sentence = format!(

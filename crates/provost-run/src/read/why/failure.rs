@@ -8,12 +8,14 @@ use std::collections::BTreeSet;
 
 use provost_plan::check::PlanRecord;
 
+use super::ending::persons;
 use super::found::CauseFound;
 use super::limits::limit;
 use super::origin::{LeafOrigin, origins, steps_of};
 use super::story::{Settled, Story};
 use super::support::{RootSlot, closed};
 use super::{Certainty, Guilty, Party, PossibleCause};
+use super::{refusal, service};
 use crate::call::{Purpose, Slot};
 use crate::event::{Event, StepStatus};
 use crate::outcome::Class;
@@ -26,7 +28,7 @@ const SOURCES_MAX: usize = 8;
 pub(super) fn of_root(story: &Story<'_>, root: &RootSlot) -> CauseFound {
     let (slot, seq) = (&root.slot, root.seq);
     let found = match (root.status, root.class) {
-        (StepStatus::InDoubt, _) => in_doubt(story, slot),
+        (StepStatus::InDoubt, _) => service::in_doubt(story, slot),
         (StepStatus::Skipped, _) => {
             let sentence = format!("a person left step `{slot}` out");
             CauseFound::proven((Guilty::Neither, Party::Person), "left_out", sentence).by(Some(seq))
@@ -47,43 +49,25 @@ pub(super) fn of_root(story: &Story<'_>, root: &RootSlot) -> CauseFound {
         .shown([seq])
 }
 
-/// A write whose effect nobody knows.
-fn in_doubt(story: &Story<'_>, slot: &Slot) -> CauseFound {
-    let lost = story
-        .last_attempt(slot)
-        .is_some_and(|attempt| attempt.ended.is_some_and(|(_, ended)| ended.lost));
-    let (party, cause) = match lost {
-        true => (Party::Host, "lost"),
-        false => (Party::Tool, "doubt"),
-    };
-    let how = match lost {
-        true => "the process that sent it ended before an answer came",
-        false => "no answer shows whether it took place",
-    };
-    let sentence = format!("step `{slot}` is in doubt: a write was sent, and {how}");
-    CauseFound::proven((Guilty::Execution, party), cause, sentence)
-}
-
 fn of_class(story: &Story<'_>, slot: &Slot, class: Class) -> CauseFound {
     let neither =
         |cause, text: String| CauseFound::proven((Guilty::Neither, Party::Person), cause, text);
     match class {
-        Class::Unavailable
-        | Class::RateLimited
-        | Class::OutputInvalid
-        | Class::PermissionDenied
-        | Class::BreakerOpen
-        | Class::Partial => by_tool(story, slot, class),
-        Class::Timeout => timeout(story, slot),
+        Class::BreakerOpen | Class::Partial => service::by_tool(story, slot, class),
+        Class::Unavailable => service::unavailable(story, slot),
+        Class::RateLimited => service::rate_limited(story, slot),
+        Class::OutputInvalid => service::output_invalid(story, slot),
+        Class::Timeout => service::timeout(story, slot),
+        Class::PermissionDenied => refusal::permission_denied(story, slot),
         Class::Misdeclared => CauseFound::proven(
             (Guilty::Execution, Party::Operator),
             "misdeclared",
             format!("what the operator declared for step `{slot}` does not fit what is there"),
         ),
         Class::ToolBug => tool_bug(story, slot),
-        Class::Drift => drift(slot),
-        Class::InvalidArguments => invalid_arguments(story, slot),
-        Class::NotFound => not_found(story, slot),
+        Class::Drift => drift(story, slot),
+        Class::InvalidArguments => refusal::invalid_arguments(story, slot),
+        Class::NotFound => refusal::not_found(story, slot),
         Class::AcceptanceFailed => acceptance(story, slot),
         Class::DeadlineExceeded => waited_in_vain(story, slot),
         Class::Expression | Class::WorkExceeded => value(story, slot, class),
@@ -107,65 +91,6 @@ fn of_class(story: &Story<'_>, slot: &Slot, class: Class) -> CauseFound {
     }
 }
 
-/// The tool, or the operator's entry for it, did not do its part, whatever the arguments were.
-fn by_tool(story: &Story<'_>, slot: &Slot, class: Class) -> CauseFound {
-    let attempt = story.last_attempt(slot);
-    let party = match class {
-        Class::PermissionDenied => Party::Operator,
-        // Why: a breaker opens by failures of the same tool under any entry.
-        Class::BreakerOpen => Party::Tool,
-        _ => match attempt {
-            Some(attempt) if story.evidence.ever_ok(attempt.started) => Party::Tool,
-            _ => Party::ToolOrOperator,
-        },
-    };
-    let what = match class {
-        Class::PermissionDenied => "the tool denies the operator's account",
-        Class::BreakerOpen => "the tool failed so often that no call to it begins",
-        Class::OutputInvalid => "the tool's answer does not fit its schema",
-        Class::RateLimited => "the tool asked for a slower pace to the end",
-        Class::Partial => "the tool did only a part",
-        Class::Timeout => "the tool did not answer in the time that its own entry gives it",
-        _ => "the tool could not serve",
-    };
-    let or = match party {
-        Party::ToolOrOperator => ", and it never answered well under this entry",
-        _ => "",
-    };
-    let sentence = format!("step `{slot}`: {what}{or}");
-    CauseFound::proven((Guilty::Execution, party), class.word(), sentence).by(attempt
-        .and_then(|attempt| attempt.ended)
-        .map(|(seq, _)| seq))
-}
-
-/// No answer in time: in that of the tool's own entry, or in the less that the plan gives it.
-fn timeout(story: &Story<'_>, slot: &Slot) -> CauseFound {
-    let Some(attempt) = story.last_attempt(slot) else {
-        return by_tool(story, slot, Class::Timeout);
-    };
-    let planned = story
-        .plan_of(&slot.step)
-        .and_then(|(_, plan, _)| plan.step(&slot.step)?.timeout);
-    let allowed = attempt.started.timeout_ms;
-    // Why the second: an old journal does not say, and a plan that gives no time narrows none.
-    let narrowed = attempt.started.narrowed || allowed.is_none() && planned.is_some();
-    if !narrowed {
-        return by_tool(story, slot, Class::Timeout);
-    }
-    let ms = allowed.or_else(|| planned.and_then(|time| u64::try_from(time.as_millis()).ok()));
-    let ms = ms.unwrap_or(u64::MAX);
-    if story.evidence.took_longer(attempt.started, ms) {
-        let sentence = format!(
-            "the plan gives step `{slot}` {ms} ms, and calls of `{}` that ended well took longer",
-            attempt.started.operation
-        );
-        let whom = (Guilty::Plan, Party::Planner);
-        return CauseFound::witnessed(whom, "too_little_time", sentence).by(Some(attempt.began));
-    }
-    let sentence = format!("step `{slot}` did not end in the {ms} ms that the plan gives it");
-    open(story, slot, sentence, &[Guilty::Plan, Guilty::Execution])
-}
-
 fn tool_bug(story: &Story<'_>, slot: &Slot) -> CauseFound {
     let told = story
         .last_attempt(slot)
@@ -179,85 +104,27 @@ fn tool_bug(story: &Story<'_>, slot: &Slot) -> CauseFound {
     CauseFound::proven((Guilty::Execution, party), "tool_bug", sentence)
 }
 
-fn drift(slot: &Slot) -> CauseFound {
+/// The tool is another. Why open once a call began: the entry was that of the check then, so a
+/// server moved its own definition, or the operator the pin.
+fn drift(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    if story.last_attempt(slot).is_some() {
+        let sentence = format!("what the server of step `{slot}` lists is not what is pinned");
+        let step = Some(slot.step.clone());
+        let moved = "the server changed its definition".to_owned();
+        let pinned = "the pin is not that of the server".to_owned();
+        let candidates = vec![
+            possible((Guilty::Execution, Party::Tool), step.clone(), moved),
+            possible((Guilty::Neither, Party::Operator), step, pinned),
+        ];
+        let mut found = CauseFound::open(sentence, candidates);
+        found.would_decide = would_decide(story);
+        return found;
+    }
     CauseFound::proven(
         (Guilty::Neither, Party::Operator),
         "entry_moved",
         format!("the tool of step `{slot}` is another than the plan was checked under"),
     )
-}
-
-/// Arguments that do not fit: seen before sending, or by the tool.
-fn invalid_arguments(story: &Story<'_>, slot: &Slot) -> CauseFound {
-    let from = origins(story, slot);
-    let Some(attempt) = story.last_attempt(slot) else {
-        let sentence = format!("the arguments of step `{slot}` do not fit its tool");
-        let answered = from.is_some_and(|from| {
-            let made = |leaf: &LeafOrigin| !matches!(leaf, LeafOrigin::Literal);
-            let mut made = from.iter().filter(|leaf| made(leaf)).peekable();
-            made.peek().is_some() && made.all(|leaf| *leaf == LeafOrigin::Answer)
-        });
-        if answered {
-            let sentence = format!("{sentence}: a person answered what it was made of");
-            let whom = (Guilty::Neither, Party::Person);
-            return CauseFound::proven(whom, "answered_wrong", sentence).by(story.last_answer());
-        }
-        return open(story, slot, sentence, &[Guilty::Plan]);
-    };
-    let ended = attempt.ended.map(|(seq, _)| seq);
-    let operation = &attempt.started.operation;
-    if story.evidence.same(attempt.started, attempt.at) {
-        let sentence = format!("`{operation}` refuses arguments that it took before");
-        let whom = (Guilty::Execution, Party::Tool);
-        return CauseFound::witnessed(whom, "tool_changed", sentence).by(ended);
-    }
-    let literal = from.is_some_and(|from| from.iter().all(|leaf| *leaf == LeafOrigin::Literal));
-    if literal && story.evidence.other(attempt.started, attempt.at) {
-        let sentence = format!("`{operation}` refuses what the plan wrote, and takes others");
-        let whom = (Guilty::Plan, Party::Planner);
-        return CauseFound::witnessed(whom, "bad_arguments", sentence).by(ended);
-    }
-    let sentence = format!("`{operation}` refuses the arguments of step `{slot}`");
-    open(story, slot, sentence, &[Guilty::Plan, Guilty::Execution])
-}
-
-/// What was named is not there, as its tool says.
-fn not_found(story: &Story<'_>, slot: &Slot) -> CauseFound {
-    let sentence = format!("what step `{slot}` names is not there, as its tool says");
-    let maybe = &[Guilty::Plan, Guilty::Execution, Guilty::Neither];
-    let Some(attempt) = story.last_attempt(slot) else {
-        return open(story, slot, sentence, maybe);
-    };
-    let ended = attempt.ended.map(|(seq, _)| seq);
-    if story.evidence.same(attempt.started, attempt.at) {
-        let sentence = format!("{sentence}, and the same call found it before");
-        let whom = (Guilty::Execution, Party::Tool);
-        return CauseFound::witnessed(whom, "gone", sentence).by(ended);
-    }
-    let from = origins(story, slot).unwrap_or_default();
-    let only = from.first().filter(|_| from.len() == 1);
-    if let Some(only) = only.filter(|_| story.evidence.other(attempt.started, attempt.at)) {
-        let named = match only {
-            LeafOrigin::Goal => Some(((Guilty::Neither, Party::Goal), "goal", "the goal")),
-            LeafOrigin::Answer => {
-                let whom = (Guilty::Neither, Party::Person);
-                Some((whom, "answered_wrong", "a person's answer"))
-            }
-            LeafOrigin::Amended => {
-                let whom = (Guilty::Neither, Party::Person);
-                Some((whom, "amended_wrong", "a person's amendment"))
-            }
-            LeafOrigin::Literal => {
-                Some(((Guilty::Plan, Party::Planner), "names_nothing", "the plan"))
-            }
-            LeafOrigin::Step(_) => None,
-        };
-        if let Some((whom, cause, who)) = named {
-            let sentence = format!("{sentence}: {who} names it, and others are found");
-            return CauseFound::witnessed(whom, cause, sentence).by(ended);
-        }
-    }
-    open(story, slot, sentence, maybe)
 }
 
 /// An output came, and is not accepted; or what a plan asserts does not hold.
@@ -271,7 +138,12 @@ fn acceptance(story: &Story<'_>, slot: &Slot) -> CauseFound {
         return open(story, slot, sentence, &[Guilty::Plan]);
     }
     let sentence = format!("the output of step `{slot}` is not accepted");
-    open(story, slot, sentence, &[Guilty::Execution, Guilty::Plan])
+    let mut found = open(story, slot, sentence, &[Guilty::Execution, Guilty::Plan]);
+    let mut persons = persons(story, std::slice::from_ref(&slot.step));
+    // Why first: the output is what they said it is.
+    persons.append(&mut found.candidates);
+    found.candidates = persons;
+    found
 }
 
 fn waited_in_vain(story: &Story<'_>, slot: &Slot) -> CauseFound {
@@ -424,8 +296,20 @@ fn stale(story: &Story<'_>, slot: &Slot) -> CauseFound {
             .by(Some(seq));
     }
     let sentence = format!("what step `{slot}` acts on did not stay as it was read");
-    let whom = (Guilty::Neither, Party::World);
-    CauseFound::witnessed(whom, "world", sentence).by(ended.map(|(seq, _)| seq))
+    let mut found = open(story, slot, sentence, &[Guilty::Neither]).by(ended.map(|(seq, _)| seq));
+    if let Some(attempt) = again {
+        found
+            .candidates
+            .insert(1, flapped(&attempt.started.slot.step));
+    }
+    found
+}
+
+/// A reading that came out otherwise when it was repeated: its tool may be wrong either time.
+pub(super) fn flapped(step: &str) -> PossibleCause {
+    let text = format!("one of the two answers of the tool of `{step}` is wrong");
+    let whom = (Guilty::Execution, Party::Tool);
+    possible(whom, Some(step.to_owned()), text)
 }
 
 /// An open cause at a slot: the parts that are named, and everything that fed its arguments.

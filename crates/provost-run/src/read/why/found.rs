@@ -46,14 +46,20 @@ impl CauseFound {
         Self::decided(whom, cause, Certainty::Proven, sentence)
     }
 
-    pub(super) fn witnessed(
+    /// One that rests on it that the tool told the truth.
+    pub(super) fn witnessed(whom: (Guilty, Party), cause: &'static str, sentence: String) -> Self {
+        let premise = "that a tool which answered others answered this one truly";
+        Self::resting(whom, cause, sentence, premise)
+    }
+
+    /// One that rests on something that no journal holds, which its sentence says.
+    pub(super) fn resting(
         whom: (Guilty, Party),
         cause: &'static str,
-        mut sentence: String,
+        sentence: String,
+        premise: &str,
     ) -> Self {
-        sentence.push_str(
-            "; this rests on it that a tool which answered others answered this one truly",
-        );
+        let sentence = format!("{sentence}; this rests on it {premise}");
         Self::decided(whom, cause, Certainty::Witnessed, sentence)
     }
 

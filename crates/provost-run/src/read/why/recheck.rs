@@ -1,4 +1,4 @@
-//! The plain reads that an open verdict leads to, made again.
+//! The plain reads that a verdict leads to which is not proven, made again.
 //!
 //! Owns which reads those are, and what another answer says of a step. Calls nothing. INVARIANT:
 //! another answer speaks against a step only where no write of ours came in between, and it leaves
@@ -100,17 +100,21 @@ impl AnswerNow {
     }
 }
 
-/// The plain reads of the steps that an open verdict leads to, in the order of its candidates.
+/// The plain reads of the steps that a verdict leads to which is not proven, in the order of its
+/// candidates; that of its step, where it is witnessed.
 #[must_use]
 pub fn reads_to_repeat(events: &[(Event, i64)], judged: &Judgment) -> Vec<ReadMade> {
-    if judged.certainty != Certainty::Open {
+    if !matches!(judged.certainty, Certainty::Open | Certainty::Witnessed) {
         return Vec::new();
     }
     let mut reads = reads(events);
     let mut chosen = Vec::new();
     let mut known = BTreeSet::new();
     let candidates = judged.candidates.iter();
-    for step in candidates.filter_map(|one| one.step.as_deref()) {
+    let candidates = candidates.filter_map(|one| one.step.as_deref());
+    let witnessed = judged.step.as_deref();
+    let witnessed = witnessed.filter(|_| judged.certainty == Certainty::Witnessed);
+    for step in witnessed.into_iter().chain(candidates) {
         if known.insert(step) {
             let (of_step, rest) = reads.into_iter().partition(|read| read.slot.step == step);
             chosen.extend::<Vec<_>>(of_step);
@@ -238,8 +242,8 @@ impl ReadMade {
     }
 }
 
-/// An open verdict, with what came of the reads that it leads to. It stays open: the tool may have
-/// been wrong then, or the world may have changed since.
+/// A verdict, with what came of the reads that it leads to. It stays open, and what is witnessed
+/// becomes so by another answer: the tool may have been wrong then, or the world changed since.
 #[must_use]
 pub fn rechecked(events: &[(Event, i64)], mut judged: Judgment, again: Vec<ReadAgain>) -> Judgment {
     let other = again.iter().filter(|one| one.answer == AnswerNow::Other);
@@ -247,6 +251,18 @@ pub fn rechecked(events: &[(Event, i64)], mut judged: Judgment, again: Vec<ReadA
     let same = again.iter().filter(|one| one.answer == AnswerNow::Same);
     let same: BTreeSet<&String> = same.map(|one| &one.slot.step).collect();
     let mut candidates: Vec<PossibleCause> = Vec::new();
+    if judged.certainty == Certainty::Witnessed && !other.is_empty() {
+        // Why: it rested on it that the tool told the truth, or does what it did.
+        let step = judged.step.clone();
+        if let Some(party) = judged.party.take() {
+            let text = judged.sentence.clone();
+            judged
+                .candidates
+                .push(possible((judged.guilty, party), step, text));
+        }
+        (judged.guilty, judged.certainty) = (Guilty::Undecided, Certainty::Open);
+        judged.cause = None;
+    }
     for read in &other {
         let slot = &read.slot;
         let wrong = format!("what `{slot}` read was not so");

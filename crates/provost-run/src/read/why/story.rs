@@ -80,6 +80,19 @@ impl<'e> Story<'e> {
         found.map(|(seq, _)| seq)
     }
 
+    /// How many answers people gave.
+    pub(super) fn answers(&self) -> usize {
+        self.seqs_of(|event| matches!(event, Event::QuestionAnswered { .. }))
+            .len()
+    }
+
+    /// The number of the event by which a person amended the goal last.
+    pub(super) fn amended_goal(&self) -> Option<u64> {
+        self.seqs_of(|event| matches!(event, Event::GoalAmended { .. }))
+            .last()
+            .copied()
+    }
+
     /// Whether a step asks a person.
     pub(super) fn is_question(&self, id: &str) -> bool {
         let plan = self.plan_of(id);

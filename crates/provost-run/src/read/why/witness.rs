@@ -85,8 +85,12 @@ impl<'w> KnownCalls<'w> {
         self.others
     }
 
-    /// Whether the same call ended well before, with no write of ours in between.
+    /// Whether the same call ended well before, with no write of ours in between. A write is none:
+    /// it changed the world itself.
     pub(super) fn same(&self, of: &AttemptStarted, began: i64) -> bool {
+        if !of.read {
+            return false;
+        }
         let before = self.ok_of(of).filter(|call| call.ended <= began);
         let mut equal = before.filter(|call| call.args_digest == of.args_digest);
         equal.any(|call| {
@@ -107,11 +111,25 @@ impl<'w> KnownCalls<'w> {
         self.ok_of(of).next().is_some()
     }
 
-    /// Whether a call of the operation that ended well took longer than so many milliseconds.
-    pub(super) fn took_longer(&self, of: &AttemptStarted, ms: u64) -> bool {
+    /// Whether the calls of the operation that ended well took longer than so many milliseconds,
+    /// each of them, and among them two or an equal one: one call may have been slow for once.
+    pub(super) fn all_took_longer(&self, of: &AttemptStarted, ms: u64) -> bool {
         let most = i64::try_from(ms).unwrap_or(i64::MAX);
-        self.ok_of(of)
-            .any(|call| call.ended.saturating_sub(call.began) > most)
+        let known: Vec<&EndedCall> = self.ok_of(of).collect();
+        let longer = |call: &&EndedCall| call.ended.saturating_sub(call.began) > most;
+        let equal = |call: &&EndedCall| call.args_digest == of.args_digest;
+        known.iter().all(longer) && (known.len() > 1 || known.iter().any(equal))
+    }
+
+    /// Whether another run was denied a call with other arguments, and none ended well. Why of
+    /// another: what one plan goes over may all be what nobody may have.
+    pub(super) fn denied_all(&self, of: &AttemptStarted) -> bool {
+        let alike = |call: &&EndedCall| call.operation == of.operation && call.tool == of.tool;
+        let mut denied = self.others.calls.iter().filter(alike);
+        !self.ever_ok(of)
+            && denied.any(|call| {
+                call.class == Class::PermissionDenied && call.args_digest != of.args_digest
+            })
     }
 
     fn all(&self) -> impl Iterator<Item = &EndedCall> {

@@ -1,0 +1,234 @@
+//! Calls that are refused: the account may not, the arguments do not do, or nothing is there.
+//!
+//! Owns the rules of those classes, and who may have chosen what a call was made of. INVARIANT: a
+//! tool that refuses a write may be right about a world that somebody changed, so no earlier call
+//! witnesses against it or against the plan.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::failure::{open, possible, sources};
+use super::found::CauseFound;
+use super::origin::{LeafOrigin, origins};
+use super::story::{Attempted, Story};
+use super::{Guilty, Party, PossibleCause};
+use crate::call::Slot;
+use crate::event::{AttemptStarted, Event};
+use crate::outcome::Landing;
+use crate::shown;
+
+/// Whether a call takes no argument.
+pub(super) fn takes_nothing(started: &AttemptStarted) -> bool {
+    match shown::started_args(started) {
+        Value::Null => true,
+        Value::Object(args) => args.is_empty(),
+        _ => false,
+    }
+}
+
+/// Who may have chosen what a call was made of, the nearest first.
+pub(super) fn choosers(story: &Story<'_>, slot: &Slot) -> Vec<PossibleCause> {
+    let from = origins(story, slot).unwrap_or_default();
+    let at = || Some(slot.step.clone());
+    let plan = format!("what the plan wrote at `{slot}`");
+    let mut found = vec![possible((Guilty::Plan, Party::Planner), at(), plan)];
+    let person = (Guilty::Neither, Party::Person);
+    if from.contains(&LeafOrigin::Amended) {
+        let text = format!("what a person wrote at `{slot}`");
+        found.insert(0, possible(person, at(), text));
+    }
+    let (any_goal, answered) = (
+        from.contains(&LeafOrigin::Goal),
+        from.contains(&LeafOrigin::Answer),
+    );
+    if any_goal {
+        let text = "what the goal asks for".to_owned();
+        found.push(possible((Guilty::Neither, Party::Goal), None, text));
+    }
+    if any_goal && story.amended_goal().is_some() {
+        let text = "the goal as a person amended it".to_owned();
+        found.push(possible(person, None, text));
+    }
+    if answered || any_goal && story.answers() > 0 {
+        found.push(possible(person, None, "what a person answered".to_owned()));
+    }
+    if let Some((_, _, record)) = story.plan_of(&slot.step) {
+        found.extend(sources(story, record, &slot.step));
+    }
+    found
+}
+
+/// A refusal that nothing decides: who chose, what changed outside, the tool, the operator.
+fn refused(story: &Story<'_>, slot: &Slot, sentence: String) -> CauseFound {
+    let mut found = open(story, slot, sentence, &[]);
+    let at = || Some(slot.step.clone());
+    found.candidates = choosers(story, slot);
+    let moved = format!("what changed outside before `{slot}`");
+    let tool = format!("what the tool of `{slot}` answered");
+    let entry = format!("the operator's entry or account for the tool of `{slot}`");
+    found.candidates.extend([
+        possible((Guilty::Neither, Party::World), at(), moved),
+        possible((Guilty::Execution, Party::Tool), at(), tool),
+        possible((Guilty::Execution, Party::Operator), at(), entry),
+    ]);
+    found
+}
+
+/// The tool denies: the account all that it may ask for, or this one thing.
+pub(super) fn permission_denied(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let whom = (Guilty::Execution, Party::Operator);
+    let denied = |text: &str| format!("step `{slot}`: the tool denies {text}");
+    let account = || denied("the operator's account");
+    let Some(attempt) = story.last_attempt(slot) else {
+        return refused(story, slot, denied("it"));
+    };
+    let ended = attempt.ended.map(|(seq, _)| seq);
+    let is_none = |attempt: &Attempted<'_>| {
+        let ended = attempt.ended;
+        ended.is_none_or(|(_, ended)| ended.landing == Landing::None)
+    };
+    if is_none(&attempt) && takes_nothing(attempt.started) {
+        return CauseFound::proven(whom, "permission_denied", account()).by(ended);
+    }
+    if is_none(&attempt) && story.evidence.denied_all(attempt.started) {
+        let sentence = format!("{}, also with other arguments", account());
+        let premise = "that something of this may be had";
+        return CauseFound::resting(whom, "permission_denied", sentence, premise).by(ended);
+    }
+    let sentence = denied("what it was asked for, or the operator's account");
+    let mut found = refused(story, slot, sentence);
+    if let Some(at) = found
+        .candidates
+        .iter()
+        .position(|one| one.party == Party::Operator)
+    {
+        let operator = found.candidates.remove(at);
+        found.candidates.insert(0, operator);
+    }
+    found
+}
+
+/// Arguments that do not fit: seen before sending, or by the tool.
+pub(super) fn invalid_arguments(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let from = origins(story, slot);
+    let Some(attempt) = story.last_attempt(slot) else {
+        let sentence = format!("the arguments of step `{slot}` do not fit its tool");
+        let answered = from.is_some_and(|from| {
+            let made = |leaf: &LeafOrigin| !matches!(leaf, LeafOrigin::Literal);
+            let mut made = from.iter().filter(|leaf| made(leaf)).peekable();
+            made.peek().is_some() && made.all(|leaf| *leaf == LeafOrigin::Answer)
+        });
+        // Why one: of several the plan chose which goes where.
+        if answered && story.answers() == 1 {
+            let sentence = format!("{sentence}: a person answered what it was made of");
+            let whom = (Guilty::Neither, Party::Person);
+            return CauseFound::proven(whom, "answered_wrong", sentence).by(story.last_answer());
+        }
+        return open(story, slot, sentence, &[Guilty::Plan]);
+    };
+    let ended = attempt.ended.map(|(seq, _)| seq);
+    let operation = &attempt.started.operation;
+    if story.evidence.same(attempt.started, attempt.at) {
+        let sentence = format!("`{operation}` refuses arguments that it took before");
+        let whom = (Guilty::Execution, Party::Tool);
+        return CauseFound::witnessed(whom, "tool_changed", sentence).by(ended);
+    }
+    let literal = from.is_some_and(|from| from.iter().all(|leaf| *leaf == LeafOrigin::Literal));
+    if literal && attempt.started.read && story.evidence.other(attempt.started, attempt.at) {
+        let sentence = format!("`{operation}` refuses what the plan wrote, and takes others");
+        let whom = (Guilty::Plan, Party::Planner);
+        return CauseFound::witnessed(whom, "bad_arguments", sentence).by(ended);
+    }
+    let sentence = format!("`{operation}` refuses the arguments of step `{slot}`");
+    refused(story, slot, sentence)
+}
+
+/// What was named is not there, as its tool says.
+pub(super) fn not_found(story: &Story<'_>, slot: &Slot) -> CauseFound {
+    let sentence = format!("what step `{slot}` names is not there, as its tool says");
+    let Some(attempt) = story.last_attempt(slot) else {
+        return refused(story, slot, sentence);
+    };
+    let ended = attempt.ended.map(|(seq, _)| seq);
+    if story.evidence.same(attempt.started, attempt.at) {
+        let sentence = format!("{sentence}, and the same call found it before");
+        let mut found = refused(story, slot, sentence);
+        // Why: who chose it chose what was there.
+        let outside =
+            |one: &PossibleCause| one.party == Party::World || one.guilty == Guilty::Execution;
+        found.candidates.retain(outside);
+        return found;
+    }
+    let from = origins(story, slot).unwrap_or_default();
+    let only = from.first().filter(|_| from.len() == 1);
+    let only = only.filter(|_| story.evidence.other(attempt.started, attempt.at));
+    let named = only.and_then(|only| namer(story, slot, only));
+    match named {
+        Some((whom, cause, who)) => {
+            let sentence = format!("{sentence}: {who} names it, and others are found");
+            CauseFound::witnessed(whom, cause, sentence).by(ended)
+        }
+        None => refused(story, slot, sentence),
+    }
+}
+
+type Namer = ((Guilty, Party), &'static str, &'static str);
+
+/// Who named the one thing that a call was made of; none where the plan chose among what it had.
+fn namer(story: &Story<'_>, slot: &Slot, only: &LeafOrigin) -> Option<Namer> {
+    let person = (Guilty::Neither, Party::Person);
+    match only {
+        LeafOrigin::Goal if story.amended_goal().is_some() => {
+            Some((person, "amended_wrong", "a person's amendment of the goal"))
+        }
+        LeafOrigin::Goal if !chosen_from_goal(story, slot) => {
+            Some(((Guilty::Neither, Party::Goal), "goal", "the goal"))
+        }
+        LeafOrigin::Answer if story.answers() == 1 => {
+            Some((person, "answered_wrong", "a person's answer"))
+        }
+        LeafOrigin::Amended => Some((person, "amended_wrong", "a person's amendment")),
+        LeafOrigin::Literal => Some(((Guilty::Plan, Party::Planner), "names_nothing", "the plan")),
+        LeafOrigin::Goal | LeafOrigin::Answer | LeafOrigin::Step(_) => None,
+    }
+}
+
+/// Whether the goal's text has another word of the same form as one that the call was given: then
+/// the plan chose which of them is meant, and a parameter that a person was asked for is not the
+/// goal's at all.
+fn chosen_from_goal(story: &Story<'_>, slot: &Slot) -> bool {
+    let Some(goal) = story.goal() else {
+        return true;
+    };
+    let form = |word: &str| -> String {
+        let of = |c: char| match c {
+            c if c.is_ascii_digit() => '9',
+            c if c.is_alphabetic() => 'a',
+            c => c,
+        };
+        word.chars().map(of).collect()
+    };
+    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
+    let words: BTreeSet<&str> = goal.text.split(|c| !is_part(c)).collect();
+    let Some(attempt) = story.last_attempt(slot) else {
+        return true;
+    };
+    let args = shown::started_args(attempt.started);
+    let given = args.as_object().into_iter().flatten();
+    let given: Vec<String> = given
+        .map(|(_, value)| match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+        .collect();
+    let asked = story.numbered().any(|(_, event)| {
+        matches!(event, Event::QuestionAnswered { value, .. }
+            if given.iter().any(|text| value.as_str() == Some(text)))
+    });
+    let rival = |text: &String| {
+        let alike = words.iter().filter(|word| form(word) == form(text));
+        words.contains(text.as_str()) && alike.count() > 1
+    };
+    asked || given.iter().any(rival)
+}
