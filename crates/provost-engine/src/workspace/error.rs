@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::source::Source;
 
+use super::POLICIES_DIR;
 /// Why there is no workspace to work in.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum WorkspaceError {
@@ -104,15 +105,12 @@ impl Collector {
         }
     }
 
-    /// With what is wrong with the tools that are left out: a policy may be wrong only for want of
-    /// one of them. So they come first.
-    pub(super) fn with(self, damaged: Vec<DamagedTool>) -> Self {
-        let mut all = Self::new();
-        let tools = damaged.into_iter().map(|one| one.findings);
-        for one in tools.chain(self.0) {
-            all.add(&one.source, one.diagnostics);
+    /// With what is wrong with the tools that are left out.
+    pub(super) fn with(mut self, damaged: Vec<DamagedTool>) -> Self {
+        for one in damaged {
+            self.add(&one.findings.source, one.findings.diagnostics);
         }
-        all
+        self
     }
 
     /// Whether nothing stands in the way.
@@ -124,6 +122,9 @@ impl Collector {
         for one in &mut self.0 {
             one.diagnostics.sort_by_key(|diagnostic| diagnostic.span);
         }
+        // Why last: a policy may be wrong only for want of a tool that is left out.
+        let is_policy = |one: &Findings| one.source.name.starts_with(POLICIES_DIR);
+        self.0.sort_by_key(is_policy);
         WorkspaceError::Refused { findings: self.0 }
     }
 }

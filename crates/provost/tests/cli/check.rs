@@ -288,7 +288,7 @@ steps:
     args: { custmer: "" }
   - { id: note, risk: low, tool: notes.write, args: { path: a.txt, text: "x ${ steps.cuont.status }" }, accept: ["${ output.bytes > 0 }"] }
 success:
-  - { for: looked, check: '${ steps.count.status == "suceeded" }' }
+  - { for: looked, check: '${ steps.count.status == "suceeded" && steps.note.output.bytes > 0 }' }
 answer: "${ steps.count.output.row.total } orders."
 "#;
 
@@ -340,7 +340,7 @@ fn what_has_one_safe_fix_is_fixed() {
         args: { customer: "" }
       - { id: note, tool: notes.write, args: { path: a.txt, text: "x ${ steps.count.status }" }, accept: ["${ output.bytes > 0 }"] }
     success:
-      - { for: looked, check: '${ steps.count.status == "succeeded" }' }
+      - { for: looked, check: '${ steps.count.status == "succeeded" && steps.note.output.bytes > 0 }' }
     answer: "${ steps.count.output.row.total } orders."
     "#);
     // A second time there is nothing to fix, and the file is not touched.

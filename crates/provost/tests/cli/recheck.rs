@@ -92,6 +92,8 @@ fn a_read_that_has_another_answer_now_speaks_against_its_step_and_no_other() {
         of("execution", "count"),
         of("neither", "count"),
         of("plan", "-"),
+        of("neither", "-"),
+        of("neither", "-"),
         of("execution", "page"),
     ];
     assert_eq!(candidates(&other), expected, "{other}");

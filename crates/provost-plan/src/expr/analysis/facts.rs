@@ -11,7 +11,7 @@ use super::guards::{Fact, place};
 use super::items;
 use super::refs::Place;
 use crate::expr::status::StepStatus;
-use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, WalkKind};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, Function, Walk, WalkKind};
 use crate::expr::{Root, Segment};
 
 /// A set of facts that hold together.
@@ -369,6 +369,31 @@ pub(super) fn not_empty(list: &Expr, least: i64) -> Facts {
         Some((root, path)) if !path.contains(&Segment::Any) => Facts::present((root, path)),
         _ => Facts::default(),
     }
+}
+
+/// That the item which a comprehension looks at meets the first terms of its condition, where the
+/// later ones are asked: so the list of those that meet them has one.
+pub(super) fn chosen(walk: &Walk) -> Facts {
+    let condition = walk.filter.as_ref().unwrap_or(&walk.body);
+    let ExprKind::And(terms) = &condition.kind else {
+        return Facts::default();
+    };
+    let mut chosen = Facts::default();
+    for count in 1..terms.len() {
+        let first = terms.get(..count).unwrap_or_default().to_vec();
+        let met = match first.as_slice() {
+            [only] => only.clone(),
+            _ => Expr {
+                kind: ExprKind::And(first),
+                ..condition.clone()
+            },
+        };
+        if let Some((root, mut path)) = items::filtered(&walk.list, walk.variable.id, &met) {
+            path.push(Segment::Index(0));
+            chosen = chosen.and(&Facts::present((root, path)));
+        }
+    }
+    chosen
 }
 
 fn compared(operator: Compare, left: &Expr, right: &Expr, truth: bool) -> Facts {

@@ -7,7 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use super::facts::{Facts, facts_of, filtered, is_variable, not_empty, rename, variable_root};
+use super::facts::{
+    Facts, chosen, facts_of, filtered, is_variable, not_empty, rename, variable_root,
+};
 use super::items;
 use super::refs::{self, BoundName, Place};
 use crate::expr::tree::{
@@ -316,7 +318,7 @@ impl GuardReader {
         };
         self.variables.push((id, depth));
         // Why: where an item is looked at, the list has one.
-        let mut inner = given.and(&not_empty(&walk.list, 1));
+        let mut inner = given.and(&not_empty(&walk.list, 1)).and(&chosen(walk));
         for (id, facts) in filtered(&walk.list) {
             inner = inner.and(&rename(&facts, id, walk.variable.id));
         }

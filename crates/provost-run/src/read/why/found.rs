@@ -56,10 +56,11 @@ impl CauseFound {
     pub(super) fn resting(
         whom: (Guilty, Party),
         cause: &'static str,
-        sentence: String,
+        mut sentence: String,
         premise: &str,
     ) -> Self {
-        let sentence = format!("{sentence}; this rests on it {premise}");
+        sentence.push_str("; this rests on it ");
+        sentence.push_str(premise);
         Self::decided(whom, cause, Certainty::Witnessed, sentence)
     }
 
