@@ -427,7 +427,7 @@ fn a_list_is_judged_by_its_items() {
       also: execution: step `count[1]`: the tool did not answer in the time that its own entry gives it
       maybe: plan: the pace that the plan sets at `count[0]`
       maybe: execution: what the tool of `count[0]` answered
-      maybe: execution: the operator's entry of the tool of `count[0]`
+      maybe: execution: the operator's entry or account for the tool of `count[0]`
       would decide: why r --against RIGHT_RUN
     ");
 }

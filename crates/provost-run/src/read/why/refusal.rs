@@ -59,19 +59,26 @@ pub(super) fn choosers(story: &Story<'_>, slot: &Slot) -> Vec<PossibleCause> {
     found
 }
 
+/// The tool and its entry, as candidates.
+pub(super) fn of_service(slot: &Slot) -> Vec<PossibleCause> {
+    let step = Some(slot.step.clone());
+    let tool = format!("what the tool of `{slot}` answered");
+    let entry = format!("the operator's entry or account for the tool of `{slot}`");
+    vec![
+        possible((Guilty::Execution, Party::Tool), step.clone(), tool),
+        possible((Guilty::Execution, Party::Operator), step, entry),
+    ]
+}
+
 /// A refusal that nothing decides: who chose, what changed outside, the tool, the operator.
 fn refused(story: &Story<'_>, slot: &Slot, sentence: String) -> CauseFound {
     let mut found = open(story, slot, sentence, &[]);
-    let at = || Some(slot.step.clone());
     found.candidates = choosers(story, slot);
     let moved = format!("what changed outside before `{slot}`");
-    let tool = format!("what the tool of `{slot}` answered");
-    let entry = format!("the operator's entry or account for the tool of `{slot}`");
-    found.candidates.extend([
-        possible((Guilty::Neither, Party::World), at(), moved),
-        possible((Guilty::Execution, Party::Tool), at(), tool),
-        possible((Guilty::Execution, Party::Operator), at(), entry),
-    ]);
+    let world = (Guilty::Neither, Party::World);
+    let at = Some(slot.step.clone());
+    found.candidates.push(possible(world, at, moved));
+    found.candidates.extend(of_service(slot));
     found
 }
 

@@ -5,7 +5,7 @@
 
 use super::failure::{possible, would_decide};
 use super::found::CauseFound;
-use super::refusal::{choosers, takes_nothing};
+use super::refusal::{choosers, of_service, takes_nothing};
 use super::story::{Attempted, Story};
 use super::{Guilty, Party, PossibleCause};
 use crate::call::Slot;
@@ -18,8 +18,8 @@ const EITHER: (Guilty, Party) = (Guilty::Execution, Party::ToolOrOperator);
 
 /// What other calls say of the part that arguments have in a failure.
 enum Argument {
-    /// None: the call takes none.
-    Takes,
+    /// None: the call takes no arguments.
+    TakesNone,
     /// None: the same call was answered before.
     Served,
     /// Perhaps: others are answered.
@@ -31,7 +31,7 @@ enum Argument {
 fn argument(story: &Story<'_>, attempt: &Attempted<'_>) -> Argument {
     let (started, at) = (attempt.started, attempt.at);
     match () {
-        () if takes_nothing(started) => Argument::Takes,
+        () if takes_nothing(started) => Argument::TakesNone,
         () if story.evidence.same(started, at) => Argument::Served,
         () if story.evidence.other(started, at) => Argument::Alone,
         () => Argument::Unknown,
@@ -105,7 +105,7 @@ fn over_this(
     let sentence = format!("step `{slot}`: the tool {did}");
     let ended = end_of(Some(*attempt));
     match argument(story, attempt) {
-        Argument::Takes => CauseFound::proven(EITHER, class.word(), sentence).by(ended),
+        Argument::TakesNone => CauseFound::proven(EITHER, class.word(), sentence).by(ended),
         Argument::Served => {
             let sentence = format!("{sentence}, and the same call was answered before");
             CauseFound::witnessed(EITHER, class.word(), sentence).by(ended)
@@ -215,17 +215,6 @@ pub(super) fn output_invalid(story: &Story<'_>, slot: &Slot) -> CauseFound {
         return undecided(story, slot, sentence, candidates);
     }
     over_this(story, slot, &attempt, Class::OutputInvalid, &did)
-}
-
-/// The tool and its entry, as candidates.
-fn of_service(slot: &Slot) -> Vec<PossibleCause> {
-    let step = Some(slot.step.clone());
-    let tool = format!("what the tool of `{slot}` answered");
-    let entry = format!("the operator's entry of the tool of `{slot}`");
-    vec![
-        possible((Guilty::Execution, Party::Tool), step.clone(), tool),
-        possible((Guilty::Execution, Party::Operator), step, entry),
-    ]
 }
 
 /// An open verdict at a slot with these candidates, and all that fed its arguments.
