@@ -190,7 +190,9 @@ impl Inbox {
         plan: Option<&str>,
     ) -> Result<(), StatementError> {
         self.refuse_secret(goal)?;
-        let plan = plan.unwrap_or_default();
+        let Some(plan) = plan else {
+            return Ok(());
+        };
         self.refuse_secret(plan)?;
         match parse_yaml(plan) {
             Ok(read) => self.refuse_secret(&canonical(&read.to_value())),

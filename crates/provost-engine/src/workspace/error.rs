@@ -6,6 +6,7 @@ use provost_plan::diagnostic::{Diagnostic, has_errors};
 use provost_plan::source::Source;
 
 use super::POLICIES_DIR;
+
 /// Why there is no workspace to work in.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum WorkspaceError {

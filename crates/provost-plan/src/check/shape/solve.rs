@@ -13,7 +13,7 @@ use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
 use crate::check::typing::TypedPlace;
-use crate::expr::cases::{Case, Demand, DemandSubject, presence};
+use crate::expr::cases::{Case, Demand, DemandSubject, not_null, presence};
 use crate::expr::tree::Compare;
 use crate::expr::{Reference, Root, Segment, StepStatus};
 use crate::plan::Step;
@@ -240,21 +240,21 @@ fn there(subjects: &BTreeMap<&DemandSubject, Vec<&Demand>>) -> Vec<(DemandSubjec
     }
     for subject in subjects.keys() {
         for (at, segment) in subject.path.iter().enumerate() {
-            let holder = |is_size| DemandSubject {
-                root: subject.root.clone(),
-                path: subject.path.get(..at).unwrap_or_default().to_vec(),
-                is_size,
-            };
+            let holder = subject.path.get(..at).unwrap_or_default();
             let through = subject.path.get(..=at).unwrap_or_default();
             let demand = Demand::Compares(Compare::Equal, json!(true));
             there.push((presence(&subject.root, through), demand));
             if at > 0 {
-                let demand = Demand::Compares(Compare::NotEqual, Value::Null);
-                there.push((holder(false), demand));
+                there.push(not_null(&subject.root, holder));
             }
             if let Segment::Index(index) = segment {
                 let demand = Demand::Compares(Compare::Greater, json!(index));
-                there.push((holder(true), demand));
+                let size = DemandSubject {
+                    root: subject.root.clone(),
+                    path: holder.to_vec(),
+                    is_size: true,
+                };
+                there.push((size, demand));
             }
         }
     }

@@ -236,14 +236,17 @@ fn holders(of: &DemandSubject) -> impl Iterator<Item = (DemandSubject, Demand)> 
         1
     };
     let before = (first..of.path.len()).filter_map(|length| of.path.get(..length));
-    before.map(|path| {
-        let holder = DemandSubject {
-            root: of.root.clone(),
-            path: path.to_vec(),
-            is_size: false,
-        };
-        (holder, Demand::Compares(Compare::NotEqual, Value::Null))
-    })
+    before.map(|path| not_null(&of.root, path))
+}
+
+/// That a place is not null.
+pub(crate) fn not_null(root: &Root, path: &[Segment]) -> (DemandSubject, Demand) {
+    let subject = DemandSubject {
+        root: root.clone(),
+        path: path.to_vec(),
+        is_size: false,
+    };
+    (subject, Demand::Compares(Compare::NotEqual, Value::Null))
 }
 
 /// Where two sides differ although neither is the other's opposite: one of them is no boolean.

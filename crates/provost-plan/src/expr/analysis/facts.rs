@@ -371,6 +371,9 @@ pub(super) fn not_empty(list: &Expr, least: i64) -> Facts {
     }
 }
 
+/// Most first terms of a condition that are taken together: each is written out once more.
+const FIRST_TERMS_MAX: usize = 32;
+
 /// That the item which a comprehension looks at meets the first terms of its condition, where the
 /// later ones are asked: so the list of those that meet them has one.
 pub(super) fn chosen(walk: &Walk) -> Facts {
@@ -379,7 +382,7 @@ pub(super) fn chosen(walk: &Walk) -> Facts {
         return Facts::default();
     };
     let mut chosen = Facts::default();
-    for count in 1..terms.len() {
+    for count in 1..terms.len().min(FIRST_TERMS_MAX) {
         let first = terms.get(..count).unwrap_or_default().to_vec();
         let met = match first.as_slice() {
             [only] => only.clone(),
