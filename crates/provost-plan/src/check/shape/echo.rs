@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::solve::meets;
 use crate::check::scope::Site;
-use crate::check::typing::TypedPlace;
+use crate::check::typing::{TypedPlace, type_of};
 use crate::check::{FixedEntry, Pass};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -267,7 +267,10 @@ fn other_place(
                 return None;
             } else if asked.is_namesake() && !are_linked(pass, given, asked) {
                 format!("`{id}` accepts the `{name}` of another place than the call is given")
-            } else if paths(given) == paths(asked.value) && !reads(asked.value, &each) {
+            } else if paths(given) == paths(asked.value)
+                && !reads(asked.value, &each)
+                && are_alike(pass, site, given, asked.value)
+            {
                 format!("`{id}` accepts the `{name}` computed otherwise than it is given")
             } else {
                 return None;
@@ -281,6 +284,13 @@ fn other_place(
             .hint("ask for what the call is given; what has to equal it is asserted before")
             .step(id),
     )
+}
+
+/// Whether two expressions can have one value: a list is not its number of items.
+fn are_alike(pass: &Pass<'_>, site: &Site<'_>, given: &Expr, asked: &Expr) -> bool {
+    let names = |root: &Root, path: &[Segment]| pass.place(site, root, path);
+    let kinds = |expr: &Expr| type_of(expr, &names, &mut Vec::new()).kinds;
+    kinds(given).meets(kinds(asked))
 }
 
 /// Whether one of two values is what a call answered that was given the other by that name.

@@ -208,6 +208,26 @@ impl Facts {
         Self::of(moved.collect())
     }
 
+    /// What is known of `root` as facts about the field of it that holds it.
+    fn behind(&self, of: &Root, name: &str) -> Self {
+        let below = |mut path: Vec<Segment>| {
+            path.insert(0, Segment::Field(name.to_owned()));
+            path
+        };
+        let moved = self.0.iter().cloned().filter_map(|fact| match fact {
+            Fact::Present { root, path } if root == *of => {
+                let path = below(path);
+                Some(Fact::Present { root, path })
+            }
+            Fact::NotNull { root, path } if root == *of => {
+                let path = below(path);
+                Some(Fact::NotNull { root, path })
+            }
+            _ => None,
+        });
+        Self::of(moved.collect())
+    }
+
     /// The facts that have a meaning outside the expression.
     pub(in crate::expr) fn exported(self) -> BTreeSet<Fact> {
         let mut facts = Rc::unwrap_or_clone(self.0);
@@ -253,14 +273,26 @@ pub(in crate::expr) fn filtered(list: &Expr) -> Vec<(u32, Facts)> {
         return known;
     }
     let own = variable_root(walk.variable.id);
-    let Some((_, taken)) = place(&walk.body).filter(|(root, _)| *root == own) else {
-        return Vec::new();
-    };
-    let of_body = known.iter().map(|(id, facts)| {
-        let here = rename(facts, *id, walk.variable.id);
-        (walk.variable.id, here.within(&own, &taken))
+    let here = known.into_iter().map(|(id, facts)| {
+        let facts = rename(&facts, id, walk.variable.id);
+        (walk.variable.id, built(&walk.body, &own, &facts))
     });
-    of_body.collect()
+    here.collect()
+}
+
+/// What is known of what an expression makes of a variable, as facts about that: of a part that it
+/// takes, or of the fields of a map that it writes out.
+fn built(body: &Expr, own: &Root, known: &Facts) -> Facts {
+    match (&body.kind, place(body)) {
+        (_, Some((root, taken))) if root == *own => known.within(own, &taken),
+        (ExprKind::Map(fields), _) => fields.iter().fold(Facts::default(), |facts, field| {
+            let ExprKind::Text(name) = &field.0.kind else {
+                return facts;
+            };
+            facts.and(&built(&field.1, own, known).behind(own, name))
+        }),
+        _ => Facts::default(),
+    }
 }
 
 /// Facts about one variable as facts about another.
