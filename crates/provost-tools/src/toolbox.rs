@@ -423,7 +423,7 @@ impl Toolbox {
         let redactor = self.redactor();
         let begun = Instant::now();
         let performed = adapter.perform(request, &redactor).await;
-        let mut reply = performed.unwrap_or_else(Reply::from);
+        let mut reply = answered(performed, request);
         // Why not where it stands: work on a thread of its own was measured there.
         reply.time.get_or_insert_with(|| CallTime {
             took_us: micros(begun.elapsed()),
@@ -438,6 +438,19 @@ impl Toolbox {
         let values = secrets.filter_map(|name| name.resolve(&self.base).ok());
         Redactor::new(&values.collect::<Vec<_>>())
     }
+}
+
+/// What an adapter gave. Only a fault of its own may say that it refused an argument, only of one
+/// that the call has, and only if nothing left.
+fn answered(performed: Result<Reply, Fault>, request: &Request) -> Reply {
+    let is_own = performed.is_err();
+    let mut reply = performed.unwrap_or_else(Reply::from);
+    let is_before = is_own && reply.landing == Landing::None;
+    let args = &request.args;
+    reply
+        .refused_args
+        .retain(|name| is_before && args.contains_key(name));
+    reply
 }
 
 /// Takes every secret out of a reply.

@@ -82,6 +82,11 @@ impl Bench {
 
 /// What holds for every reply of every adapter.
 fn well_formed(reply: &Reply) {
+    if !reply.refused_args.is_empty() {
+        let of_refusal = [Class::PermissionDenied, Class::InvalidArguments].contains(&reply.class);
+        let is_before = reply.landing == Landing::None && reply.evidence.is_empty();
+        assert!(of_refusal && is_before, "{reply:#?}");
+    }
     assert_eq!(
         reply.class == Class::Ok,
         reply.output.is_some(),

@@ -52,6 +52,7 @@ fn planted_in(
     planter.rest(cases)?;
     planter.ruled_out(cases)?;
     planter.open(cases)?;
+    planter.refused_here(cases)?;
     planter.witnessed(cases)?;
     planter.pairs(cases)
 }

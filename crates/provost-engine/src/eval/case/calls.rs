@@ -33,6 +33,8 @@ struct Line {
     output: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refused_args: Vec<String>,
     evidence: String,
     media: String,
 }
@@ -47,6 +49,7 @@ pub(super) fn to_line(call: &RecordedCall) -> String {
         landing: call.reply.landing,
         output: call.reply.output.clone(),
         message: call.reply.message.clone(),
+        refused_args: call.reply.refused_args.clone(),
         evidence: String::from_utf8_lossy(&call.reply.evidence).into_owned(),
         media: call.reply.media.clone(),
     };
@@ -120,6 +123,7 @@ pub(in crate::eval) fn read(path: &Path) -> Result<Vec<RecordedCall>, String> {
                     message: line.message,
                     retry_after: None,
                     lacks: None,
+                    refused_args: line.refused_args,
                     used: None,
                     time: None,
                 },
@@ -234,6 +238,7 @@ fn call(
             message: ended.message.clone(),
             retry_after: None,
             lacks: None,
+            refused_args: ended.refused_args.clone(),
             used: None,
             time: None,
         },

@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use provost_plan::check::PlanRecord;
 
-use super::ending::persons;
 use super::found::CauseFound;
 use super::limits::limit;
 use super::origin::{LeafOrigin, origins, steps_of};
 use super::story::{Settled, Story};
 use super::support::{RootSlot, closed};
+use super::unproven::persons;
 use super::{Certainty, Guilty, Party, PossibleCause};
 use super::{refusal, service};
 use crate::call::{Purpose, Slot};
