@@ -284,6 +284,7 @@ impl Toolbox {
             args: args.clone(),
             key: call.key().map(str::to_owned),
             timeout: call.timeout(),
+            trace: call.trace(),
         };
         self.perform_request(&request).await
     }
@@ -440,13 +441,10 @@ impl Toolbox {
     }
 }
 
-/// What an adapter gave. Only a fault of its own may say that it refused an argument, only of one
-/// that the call has, and only if nothing left.
+/// What an adapter gave. It refused an argument only if the call has it, and if nothing left.
 fn answered(performed: Result<Reply, Fault>, request: &Request) -> Reply {
-    let is_own = performed.is_err();
     let mut reply = performed.unwrap_or_else(Reply::from);
-    let is_before = is_own && reply.landing == Landing::None;
-    let args = &request.args;
+    let (args, is_before) = (&request.args, reply.landing == Landing::None);
     reply
         .refused_args
         .retain(|name| is_before && args.contains_key(name));

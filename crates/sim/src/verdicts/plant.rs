@@ -53,6 +53,7 @@ fn planted_in(
     planter.ruled_out(cases)?;
     planter.open(cases)?;
     planter.refused_here(cases)?;
+    planter.beside_the_point(cases)?;
     planter.witnessed(cases)?;
     planter.pairs(cases)
 }

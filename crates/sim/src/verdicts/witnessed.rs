@@ -108,6 +108,24 @@ impl Planter {
         Ok(())
     }
 
+    /// A person's answer fails a write. Two readings differ from those of the run that is right:
+    /// one that nothing rests on, and one of which only other fields are read.
+    pub(super) fn beside_the_point(&self, cases: &mut Vec<Case>) -> Result<(), String> {
+        if self.template.name != "aside" {
+            return Ok(());
+        }
+        let mut stage = self.with(Fault::Lies("aside", self.closed()));
+        stage.faults.push(Fault::Lies("seen", self.closed()));
+        let long = "seen and looked at and written down";
+        stage.answers.insert("which".to_owned(), json!(long));
+        let person = truth(Guilty::Neither, Party::Person, None);
+        self.add(
+            cases,
+            planted("answer_beside", Stratum::Reference, person),
+            &stage,
+        )
+    }
+
     /// The account is denied this call, and another one in another run.
     fn denied_everywhere(
         &self,

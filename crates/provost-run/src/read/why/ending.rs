@@ -204,6 +204,11 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> CauseFound {
         .by(seqs.last().copied())
         .shown(shown)
         .beside(beside.iter().map(CauseFound::as_other));
+    if ended.status == RunStatus::Rejected {
+        // Why: who said no is certain, and a reason may well be that the plan was wrong.
+        let right = "whether what was rejected was right".to_owned();
+        found.not_looked_at.push(right);
+    }
     if let Some(step) = &ended.step {
         let step = step.clone();
         found = found.at(&Slot { step, item: None });

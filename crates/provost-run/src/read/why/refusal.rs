@@ -92,9 +92,9 @@ fn refused_here(story: &Story<'_>, slot: &Slot, attempt: &Attempted<'_>) -> Opti
         return None;
     }
     let from = origins_among(story, slot, &names).unwrap_or_default();
-    let only = from.first().filter(|_| from.len() == 1);
+    let alone = from.first().filter(|_| from.len() == 1);
     let person = (Guilty::Neither, Party::Person);
-    let named = match only {
+    let named = match alone {
         Some(LeafOrigin::Literal) if seen_before(story, &slot.step).is_empty() => {
             let plan = (Guilty::Plan, Party::Planner);
             Some((plan, "bad_arguments", "the plan wrote it"))
