@@ -10,6 +10,7 @@ use std::time::Duration;
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
 use provost_plan::expr::Expression;
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::trace_parent::TraceParent;
 use provost_wire::{SecretError, SecretName};
 use serde_json::{Map, Value};
 
@@ -22,6 +23,8 @@ pub struct Request {
     pub(crate) args: Map<String, Value>,
     pub(crate) key: Option<String>,
     pub(crate) timeout: Duration,
+    /// Its place in the trace of its run, where that is known.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 impl Request {

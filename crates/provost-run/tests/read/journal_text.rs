@@ -317,6 +317,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     })
 }
 

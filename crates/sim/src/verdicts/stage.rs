@@ -132,6 +132,7 @@ pub(super) fn play(stage: &Stage) -> Result<Journal, String> {
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     let begun = Run::create(created, "corpus", rules.clone(), stage.begins);
     let (run, output) = begun.map_err(|error| error.to_string())?;
