@@ -7,13 +7,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use provost_plan::diagnostic::Diagnostic;
-use provost_plan::plan::request::PlanningMode;
-use provost_plan::plan::{Goal, Step};
-use provost_plan::policy::Principal;
+use provost_plan::plan::Step;
 use provost_plan::source::Source;
 use provost_planner::Planner;
 use provost_run::admission::Admission;
-use provost_run::event::{AskMode, Event, PlannerChoice, RunCreated};
+use provost_run::event::{Event, PlannerChoice, RunCreated};
 use provost_run::machine::{Rules, Run};
 use provost_run::state::State;
 use provost_tools::{OpenError, Rehearsal, ToolConfig, Toolbox, Trouble};
@@ -32,11 +30,13 @@ use crate::store::{Backend, Driving, FindError, Store, StoreError};
 use crate::workspace::{CONFIG_FILE, PlannerError, Workspace};
 use provost_run::statement::Credential;
 
+mod new_run;
 mod renew;
 mod schedules;
 mod take_up;
 mod tools;
 
+pub use new_run::{NewRun, OnBehalf};
 pub use schedules::{ScheduleResult, Scheduled};
 pub use take_up::FoldedRun;
 pub(crate) use tools::EngineTools;
@@ -54,34 +54,6 @@ pub struct Engine {
     generation: u64,
     /// Turns true when the files were read anew, and another value stands for them.
     superseded: watch::Sender<bool>,
-}
-
-/// What a run is to be.
-#[derive(Clone, Debug)]
-pub struct NewRun {
-    /// The goal.
-    pub goal: Goal,
-    /// Who read the goal, in words.
-    pub interpreted_by: String,
-    /// Which planner.
-    pub planner: PlannerChoice,
-    /// The playbook that is asked if that planner fails.
-    pub fallback: Option<String>,
-    /// How planning proceeds, where somebody said so.
-    pub mode: Option<PlanningMode>,
-    /// When a person is asked.
-    pub ask: AskMode,
-    /// Whether an unfinished run with the same goal is no obstacle.
-    pub again: bool,
-}
-
-/// For whom a run is begun, where that is not the user of the workspace.
-#[derive(Clone, Debug)]
-pub struct OnBehalf {
-    /// Whom it acts for.
-    pub principal: Principal,
-    /// Its id, where the caller draws it, so that a repeated request finds the same run.
-    pub run: Option<String>,
 }
 
 /// A run could not be begun, taken up or read.
@@ -400,6 +372,7 @@ impl Engine {
             vouched: self.workspace.required().least == Credential::Login,
             rights: None,
             provost: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            traceparent: new.traceparent,
         };
         let by = &new.interpreted_by;
         let mut said = Admission::default();

@@ -105,6 +105,7 @@ async fn ask(
         vouched: workspace.required().least == Credential::Login,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     let rules = Rules {
         catalog: workspace.catalog().clone(),

@@ -125,6 +125,7 @@ fn admitted(engine: &Engine, of: &str, read: &ReadMade) -> Result<NewRun, String
         mode: None,
         ask: AskMode::Step,
         again: true,
+        traceparent: None,
     })
 }
 

@@ -34,6 +34,7 @@ use crate::workspace::{PlannerError, Workspace};
 
 mod checkpoint;
 mod counted;
+mod places;
 mod statements;
 mod turn;
 
@@ -342,8 +343,13 @@ impl Session {
             }
         };
         watcher.kept(first_seq, &append, self.run.state());
+        let begun = places::begun(first_seq, &append);
         self.checkpoint.keep(&self.run, append);
         for command in commands.open(&receipt)? {
+            let command = match command {
+                Command::Call(call) => Command::Call(Box::new(self.placed(*call, &begun))),
+                other => other,
+            };
             self.obey(command);
         }
         Ok(())

@@ -89,6 +89,7 @@ fn run(terms: &Terms, steps: usize) -> Duration {
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     let (mut run, output) = Run::create(created, "a test", rules, 0).expect("a run");
     let mut next = commands(output);

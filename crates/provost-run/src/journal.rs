@@ -9,3 +9,4 @@ pub mod card;
 pub mod event;
 pub mod outcome;
 pub mod statement;
+pub mod trace_parent;

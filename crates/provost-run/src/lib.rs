@@ -43,5 +43,5 @@ pub mod state;
 mod turn;
 mod view;
 
-pub use journal::{call, card, event, outcome, statement};
+pub use journal::{call, card, event, outcome, statement, trace_parent};
 pub use view::concise;

@@ -86,6 +86,7 @@ impl Workspace {
             mode: None,
             ask: workspace.ask(),
             again: false,
+            traceparent: None,
         };
         self.begin(new).await
     }

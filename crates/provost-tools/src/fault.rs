@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use provost_plan::catalog::{Idempotency, KeyCarrier, Operation};
+use provost_plan::expr::Expression;
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::trace_parent::TraceParent;
 use provost_wire::{SecretError, SecretName};
 use serde_json::{Map, Value};
 
@@ -21,6 +23,8 @@ pub struct Request {
     pub(crate) args: Map<String, Value>,
     pub(crate) key: Option<String>,
     pub(crate) timeout: Duration,
+    /// Its place in the trace of its run, where that is known.
+    pub(crate) trace: Option<TraceParent>,
 }
 
 impl Request {
@@ -104,6 +108,8 @@ pub(crate) struct Fault {
     pub(crate) retry_after: Option<Duration>,
     /// The name of the secret that is missing.
     pub(crate) missing_secret: Option<String>,
+    /// The argument that the adapter refused for what it is.
+    pub(crate) refused_arg: Option<String>,
 }
 
 impl Fault {
@@ -114,6 +120,7 @@ impl Fault {
             message: message.into(),
             retry_after: None,
             missing_secret: None,
+            refused_arg: None,
         }
     }
 
@@ -128,6 +135,26 @@ impl Fault {
     /// Nothing was done.
     pub(crate) fn no_effect(class: Class, message: impl Into<String>) -> Self {
         Self::new(class, Landing::None, message)
+    }
+
+    /// Nothing was done, because this argument is never taken, whatever the world is like. Why by
+    /// adapters alone: what a server says of arguments rests on what it knows.
+    pub(crate) fn refused(arg: &str, class: Class, message: impl Into<String>) -> Self {
+        Self {
+            refused_arg: Some(arg.to_owned()),
+            ..Self::no_effect(class, message)
+        }
+    }
+
+    /// Nothing was done, because of what stands for this expression of the operator's: of an
+    /// argument if it is one and nothing else.
+    pub(crate) fn refused_value(expression: &Expression, class: Class, message: String) -> Self {
+        match expression.source().trim().strip_prefix("args.") {
+            Some(arg) if arg.chars().all(|c| c.is_alphanumeric() || c == '_') => {
+                Self::refused(arg, class, message)
+            }
+            _ => Self::no_effect(class, message),
+        }
     }
 
     /// It was done, but what came back cannot be used.
@@ -147,6 +174,7 @@ impl From<Fault> for Reply {
         let mut reply = Self::failed(fault.class, fault.landing, one_line(&fault.message));
         reply.retry_after = fault.retry_after;
         reply.lacks = fault.missing_secret;
+        reply.refused_args = fault.refused_arg.into_iter().collect();
         reply
     }
 }

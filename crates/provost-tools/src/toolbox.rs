@@ -284,6 +284,7 @@ impl Toolbox {
             args: args.clone(),
             key: call.key().map(str::to_owned),
             timeout: call.timeout(),
+            trace: call.trace(),
         };
         self.perform_request(&request).await
     }
@@ -423,7 +424,7 @@ impl Toolbox {
         let redactor = self.redactor();
         let begun = Instant::now();
         let performed = adapter.perform(request, &redactor).await;
-        let mut reply = performed.unwrap_or_else(Reply::from);
+        let mut reply = answered(performed, request);
         // Why not where it stands: work on a thread of its own was measured there.
         reply.time.get_or_insert_with(|| CallTime {
             took_us: micros(begun.elapsed()),
@@ -438,6 +439,16 @@ impl Toolbox {
         let values = secrets.filter_map(|name| name.resolve(&self.base).ok());
         Redactor::new(&values.collect::<Vec<_>>())
     }
+}
+
+/// What an adapter gave. It refused an argument only if the call has it, and if nothing left.
+fn answered(performed: Result<Reply, Fault>, request: &Request) -> Reply {
+    let mut reply = performed.unwrap_or_else(Reply::from);
+    let (args, is_before) = (&request.args, reply.landing == Landing::None);
+    reply
+        .refused_args
+        .retain(|name| is_before && args.contains_key(name));
+    reply
 }
 
 /// Takes every secret out of a reply.

@@ -180,6 +180,7 @@ pub fn explore(case: &PlanCase, rules: &Rules, bounds: Bounds) -> Result<Tally, 
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     let (run, output) =
         Run::create(created, "enumeration", rules.clone(), 0).map_err(|e| e.to_string())?;

@@ -226,6 +226,7 @@ fn begun(workspace: &Workspace) -> Machine {
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     let rules = Rules {
         catalog: workspace.catalog().clone(),

@@ -3,12 +3,12 @@
 //! Owns the form of that folder. Invents nothing: what the journal does not hold, or what replays
 //! otherwise, makes no case. INVARIANT: a case is written only after it was replayed, event by
 //! event, and holds no value of a secret that the workspace knows; of one that is anonymized,
-//! neither a value that was to be replaced.
+//! neither a value that was to be replaced. What is secret in a run stands in an anonymized one
+//! alone, and there as something else.
 
 use std::path::{Path, PathBuf};
 
 use provost_plan::digest::{Digest, canonical};
-use provost_tools::RecordedCall;
 use provost_wire::Redactor;
 use serde_json::{Value, json};
 
@@ -23,6 +23,7 @@ use crate::workspace::{STORE_DIR, Workspace};
 
 mod anonymize;
 pub(super) mod calls;
+mod drawing;
 mod material;
 mod pieces;
 mod same;
@@ -30,6 +31,7 @@ mod words;
 
 use anonymize::Anonymizer;
 pub use anonymize::ReplacedCounts;
+use calls::CallsMade;
 
 /// The form.
 pub(super) const CASE_SCHEMA: &str = "provost/case/v1";
@@ -146,24 +148,25 @@ async fn make(
     request: CaseRequest<'_>,
 ) -> Result<MadeCase, CaseError> {
     let history = History::read(store, request.run)?;
+    let made = calls::of_journal(store, &history.events, workspace)?;
+    if let Some((operation, _)) = made.secrets.first().filter(|_| !request.anonymize) {
+        return Err(unfit(format!(
+            "`{operation}` takes or gives a secret, which stands in no case as it is"
+        )));
+    }
     let draft = CaseDraft {
-        calls: calls::of_journal(store, &history.events, workspace)?,
+        made,
         history,
         request,
     };
     let dir = request.dir;
     let rules = dir.join(WORKSPACE_DIR);
-    scratch::copy_rules(workspace, &rules).map_err(CaseError::NotWritable)?;
+    let (replayed, events) = draft.control(workspace).await?;
     let mut shown = Anonymizer::default();
-    draft.write(&shown, CaseExpects::AsItWas, None)?;
-    hold_secrets(workspace, dir)?;
-    let replayed = replay(dir, request.user).await?;
-    let compared = same::compare(&draft.history.events, &replayed.history.events);
-    let events = compared.map_err(CaseError::Differs)?;
     if request.anonymize {
         shown = draft.anonymizer(workspace, &rules)?;
         material::rewrite(&rules, &shown)?;
-        draft.write(&shown, CaseExpects::AsItWas, Some(shown.counts()))?;
+        draft.write(dir, &shown, CaseExpects::AsItWas, Some(shown.counts()))?;
         hold_secrets(workspace, dir)?;
         draft.hold_replaced(&shown, &rules)?;
         let again = replay(dir, request.user)
@@ -177,11 +180,11 @@ async fn make(
     }
     let replaced = request.anonymize.then(|| shown.counts());
     if request.expects == CaseExpects::Fixed {
-        draft.write(&shown, CaseExpects::Fixed, replaced)?;
+        draft.write(dir, &shown, CaseExpects::Fixed, replaced)?;
     }
     Ok(MadeCase {
         dir: dir.to_owned(),
-        calls: draft.calls.len(),
+        calls: draft.made.calls.len(),
         events,
         replaced,
     })
@@ -190,20 +193,54 @@ async fn make(
 /// What a case is written from.
 struct CaseDraft<'a> {
     history: History,
-    calls: Vec<RecordedCall>,
+    made: CallsMade,
     request: CaseRequest<'a>,
 }
 
 impl CaseDraft<'_> {
+    /// The replay before anything is replaced, and how many events it has in common with the run.
+    /// Why elsewhere where there are secrets: one must stand in the case for no moment.
+    async fn control(&self, workspace: &Workspace) -> Result<(Replayed, usize), CaseError> {
+        let CaseRequest { dir, user, .. } = self.request;
+        let copy = |dir: &Path| {
+            let copied = scratch::copy_rules(workspace, &dir.join(WORKSPACE_DIR));
+            copied.map_err(CaseError::NotWritable)
+        };
+        let none = Anonymizer::default();
+        let replayed = if self.made.secrets.is_empty() {
+            copy(dir)?;
+            self.write(dir, &none, CaseExpects::AsItWas, None)?;
+            hold_secrets(workspace, dir)?;
+            replay(dir, user).await?
+        } else {
+            let apart = scratch_dir()?;
+            let replayed = async {
+                copy(&apart)?;
+                self.write(&apart, &none, CaseExpects::AsItWas, None)?;
+                replay(&apart, user).await
+            }
+            .await;
+            let _ = std::fs::remove_dir_all(&apart);
+            copy(dir)?;
+            replayed?
+        };
+        let compared = same::compare(&self.history.events, &replayed.history.events);
+        Ok((replayed, compared.map_err(CaseError::Differs)?))
+    }
+
     /// Writes the calls and the description, with what stands for their values.
     fn write(
         &self,
+        dir: &Path,
         shown: &Anonymizer,
         expects: CaseExpects,
         counts: Option<ReplacedCounts>,
     ) -> Result<(), CaseError> {
-        let dir = self.request.dir;
-        let calls = self.calls.iter().map(|call| calls::replaced(call, shown));
+        let calls = self
+            .made
+            .calls
+            .iter()
+            .map(|call| calls::replaced(call, shown));
         let lines: String = calls.map(|call| calls::to_line(&call)).collect();
         put(&dir.join(CALLS_FILE), &lines)?;
         let people = words::of_journal(&self.history.events, shown)?;
@@ -214,21 +251,31 @@ impl CaseDraft<'_> {
                 mails,
                 numbers,
                 texts,
+                secrets,
             } = counts;
             text.push_str(&format!(
                 "replaced: {{ people: {people}, mails: {mails}, numbers: {numbers}, \
-                 texts: {texts} }}\n"
+                 texts: {texts}, secrets: {secrets} }}\n"
             ));
         }
         put(&dir.join(CASE_FILE), &text)
     }
 
     fn anonymizer(&self, workspace: &Workspace, rules: &Path) -> Result<Anonymizer, CaseError> {
-        let found = material::of_run(workspace, &self.history, &self.calls, rules)?;
+        let calls = &self.made.calls;
+        let mut found = material::of_run(workspace, &self.history, calls, rules)?;
+        for (operation, value) in &self.made.secrets {
+            let kept = found.secret(value);
+            kept.map_err(|reason| unfit(format!("`{operation}`: {reason}")))?;
+        }
         // Why by chance: whoever had the key could try names until one fits.
         let key = crate::owner::random_key();
         let key = key.map_err(|error| CaseError::NotWritable(error.to_string()))?;
-        Ok(Anonymizer::of(&found, &key))
+        let shown = Anonymizer::of(&found, &key);
+        match shown.keeps_secret(&material::all_rules(rules)?) {
+            true => Err(unfit("a secret has no word that could be replaced")),
+            false => Ok(shown),
+        }
     }
 
     /// Refuses the case if a value that was replaced still stands in it.

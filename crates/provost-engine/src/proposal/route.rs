@@ -61,6 +61,7 @@ impl RoutedGoal {
             mode: self.assignment.mode,
             ask,
             again,
+            traceparent: None,
         }
     }
 

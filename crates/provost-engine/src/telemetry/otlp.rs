@@ -8,6 +8,7 @@ use provost_plan::digest::{Digest, Domain, canonical};
 use provost_run::read::spans::{
     Attributes, RunSpans, SpanContent, SpanKind, SpanRecord, SpanValue, TraceSpan, spans,
 };
+use provost_run::trace_parent::TraceParent;
 use provost_wire::Redactor;
 
 use crate::engine::EngineError;
@@ -19,8 +20,8 @@ mod message;
 mod metrics;
 
 use message::{
-    OtlpAnyValue, OtlpAttribute, OtlpRecord, OtlpResource, OtlpScope, OtlpSpan, OtlpStatus,
-    OtlpValue, ResourceLogs, ResourceSpans, ScopeLogs, ScopeSpans,
+    OtlpAnyValue, OtlpAttribute, OtlpLink, OtlpRecord, OtlpResource, OtlpScope, OtlpSpan,
+    OtlpStatus, OtlpValue, ResourceLogs, ResourceSpans, ScopeLogs, ScopeSpans,
 };
 pub(super) use message::{OtlpLogs, OtlpTraces};
 pub(super) use metrics::{MeasuredSpans, MetricSpan, metrics};
@@ -161,6 +162,13 @@ fn attribute(key: &str, value: OtlpValue) -> OtlpAttribute {
     }
 }
 
+fn link(place: &TraceParent) -> OtlpLink {
+    OtlpLink {
+        trace_id: place.trace.to_vec(),
+        span_id: place.span.to_vec(),
+    }
+}
+
 fn nanos(ms: i64) -> u64 {
     u64::try_from(ms).unwrap_or(0).saturating_mul(1_000_000)
 }
@@ -187,6 +195,7 @@ impl OfRun<'_> {
             start_time_unix_nano: nanos(span.begin_ms),
             end_time_unix_nano: nanos(span.end_ms),
             attributes: self.attributes(&span.attributes),
+            links: span.link.iter().map(link).collect(),
             status: span.error.as_ref().map(|_| OtlpStatus { code: 2 }),
         }
     }

@@ -218,6 +218,7 @@ pub async fn begin_plan(engine: &Engine, plan: &str) -> Session {
         mode: None,
         ask: AskMode::Step,
         again: true,
+        traceparent: None,
     };
     engine.begin(new, &mut Unwatched).await.unwrap()
 }

@@ -72,6 +72,7 @@ fn driven(rows: usize, change: impl Fn(&mut Session)) -> (RunEnded, Duration, Du
         mode: None,
         ask: engine.workspace().ask(),
         again: true,
+        traceparent: None,
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

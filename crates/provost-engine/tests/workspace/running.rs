@@ -37,6 +37,7 @@ fn run(goal: &str) -> (RunStatus, String, Vec<String>) {
         mode: None,
         ask: workspace.ask(),
         again: false,
+        traceparent: None,
     };
     let engine = Engine::open(workspace).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::event::AttemptStarted;
+use crate::trace_parent::TraceParent;
 
 /// The number of every preview.
 pub(crate) const PREVIEW_ATTEMPT: u32 = 0;
@@ -48,6 +49,7 @@ pub struct Call {
     args: Value,
     key: Option<String>,
     timeout: Duration,
+    trace: Option<TraceParent>,
 }
 
 /// Which step, and which of its items.
@@ -203,7 +205,21 @@ impl Call {
             args: intent.args.clone(),
             key: intent.key.clone(),
             timeout,
+            trace: None,
         })
+    }
+
+    /// The same, with its place in the trace of its run.
+    #[must_use]
+    pub fn traced(mut self, place: TraceParent) -> Self {
+        self.trace = Some(place);
+        self
+    }
+
+    /// Its place in the trace of its run, where that is known.
+    #[must_use]
+    pub fn trace(&self) -> Option<TraceParent> {
+        self.trace
     }
 
     /// Which step and item it is for.

@@ -148,6 +148,8 @@ pub struct Reply {
     pub retry_after: Option<Duration>,
     /// The name of the secret without which nothing could be sent.
     pub lacks: Option<String>,
+    /// The arguments that the adapter itself refused for what they are, before anything left.
+    pub refused_args: Vec<String>,
     /// What it took of a model, if it asked one that counts.
     pub used: Option<Used>,
     /// How long it took, if that was measured.
@@ -200,6 +202,7 @@ impl Reply {
             message: None,
             retry_after: None,
             lacks: None,
+            refused_args: Vec::new(),
             used: None,
             time: None,
         }
@@ -217,6 +220,7 @@ impl Reply {
             message: Some(message.into()),
             retry_after: None,
             lacks: None,
+            refused_args: Vec::new(),
             used: None,
             time: None,
         }

@@ -18,12 +18,16 @@ use crate::event::{AttemptEnded, AttemptStarted, EndedBy, Event, RunEnded, StepS
 use crate::outcome::Class;
 use crate::read::why::{Party, Witnesses, why};
 use crate::shown::result;
+use crate::trace_parent::TraceParent;
 
 mod content;
 mod told;
 
 pub use content::SpanContent;
 use told::{EventTold, purpose, slot_of, told, word_of};
+
+/// The part of an event that begins a call which is the call itself.
+const ATTEMPT: &str = "attempt";
 
 /// What a trace is known by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -66,6 +70,8 @@ pub struct TraceSpan {
     pub id: SpanId,
     /// The span it is a part of; none of a run.
     pub parent: Option<SpanId>,
+    /// Where whoever began the run was, of the span of a run.
+    pub link: Option<TraceParent>,
     /// What it is.
     pub name: String,
     /// Whose work.
@@ -113,10 +119,8 @@ pub struct RunSpans {
 #[must_use]
 pub fn spans(store: &str, run: &str, events: &[(Event, i64)], content: SpanContent) -> RunSpans {
     let origin = format!("{store}{run}");
-    let digest = Digest::of_bytes(Domain::Trace, origin.as_bytes());
-    let (trace, _) = digest.bytes().split_at(16);
     let mut walk = SpanWalk {
-        origin,
+        origin: origin.clone(),
         seq: 0,
         spans: Vec::new(),
         records: Vec::new(),
@@ -136,10 +140,34 @@ pub fn spans(store: &str, run: &str, events: &[(Event, i64)], content: SpanConte
         }
     }
     RunSpans {
-        trace: TraceId(trace.try_into().unwrap_or_default()),
+        trace: trace_of(&origin),
         spans: walk.spans,
         records: walk.records,
     }
+}
+
+fn trace_of(origin: &str) -> TraceId {
+    let digest = Digest::of_bytes(Domain::Trace, origin.as_bytes());
+    let (trace, _) = digest.bytes().split_at(16);
+    TraceId(trace.try_into().unwrap_or_default())
+}
+
+/// The id of a part of what the event of this number opens.
+fn span_of(origin: &str, seq: u64, part: &str) -> SpanId {
+    let mut bytes = origin.as_bytes().to_vec();
+    bytes.extend(seq.to_be_bytes());
+    bytes.extend(part.bytes());
+    let digest = Digest::of_bytes(Domain::Trace, &bytes);
+    let (id, _) = digest.bytes().split_at(8);
+    SpanId(id.try_into().unwrap_or_default())
+}
+
+/// The place in its trace of the attempt that begins with the event of this number: that of the
+/// span which is told once it is over.
+#[must_use]
+pub fn attempt_place(store: &str, run: &str, seq: u64) -> TraceParent {
+    let origin = format!("{store}{run}");
+    TraceParent::recorded(trace_of(&origin).0, span_of(&origin, seq, ATTEMPT).0)
 }
 
 /// A span that is not over.
@@ -203,12 +231,7 @@ impl<'e> SpanWalk<'e> {
 
     /// The id of a part of what an event opens.
     fn id_of(&self, seq: u64, part: &str) -> SpanId {
-        let mut bytes = self.origin.clone().into_bytes();
-        bytes.extend(seq.to_be_bytes());
-        bytes.extend(part.bytes());
-        let digest = Digest::of_bytes(Domain::Trace, &bytes);
-        let (id, _) = digest.bytes().split_at(8);
-        SpanId(id.try_into().unwrap_or_default())
+        span_of(&self.origin, seq, part)
     }
 
     /// The span of the run, which its first event opens.
@@ -293,6 +316,7 @@ impl<'e> SpanWalk<'e> {
         self.spans.push(TraceSpan {
             id: self.id(seq),
             parent: Some(self.root()),
+            link: None,
             name: span.name,
             kind: SpanKind::Internal,
             begin_ms: span.begin_ms,
@@ -373,6 +397,7 @@ impl<'e> SpanWalk<'e> {
             // Why not of the event alone: the planner's span has that.
             id: self.id_of(seq, "model"),
             parent: Some(self.id(seq)),
+            link: None,
             name: format!("chat {model}"),
             kind: SpanKind::Client,
             begin_ms,
@@ -452,8 +477,9 @@ impl<'e> SpanWalk<'e> {
         }
         self.spans.push(TraceSpan {
             // Why not of the event alone: the first of a step opens the span of the step.
-            id: self.id_of(open.seq, "attempt"),
+            id: self.id_of(open.seq, ATTEMPT),
             parent: Some(self.id(parent)),
+            link: None,
             name: format!("provost.attempt {}", started.operation),
             kind: SpanKind::Client,
             begin_ms: open.begin_ms,
@@ -546,6 +572,10 @@ impl<'e> SpanWalk<'e> {
         self.spans.push(TraceSpan {
             id: self.root(),
             parent: None,
+            link: events.first().and_then(|(event, _)| match event {
+                Event::RunCreated(created) => created.traceparent,
+                _ => None,
+            }),
             name: format!("invoke_workflow {}", self.planner),
             kind: SpanKind::Internal,
             begin_ms: events.first().map_or(end_ms, |(_, at)| *at),

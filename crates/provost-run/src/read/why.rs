@@ -7,7 +7,8 @@
 //!
 //! | file | judges |
 //! |---|---|
-//! | `ending` | how a run ended: by people, refused, unmet, not over |
+//! | `ending` | how a run ended: by people, refused, not over |
+//! | `unproven` | a criterion that is not met, though the run came to its end |
 //! | `failure` | a slot that failed, by its class |
 //! | `service` | a tool that could not, was late, or answered out of form |
 //! | `refusal` | a tool that denied, refused or did not find |
@@ -40,6 +41,7 @@ mod relevant;
 mod service;
 mod story;
 mod support;
+mod unproven;
 mod witness;
 
 pub use against::against;

@@ -31,6 +31,7 @@ fn create() -> Result<(Run, Output), StepError> {
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     Run::create(created, "test", rules_with(|_| {}), 1_000)
 }

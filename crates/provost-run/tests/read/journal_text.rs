@@ -214,6 +214,7 @@ fn event_of_execution(words: &[&str], text: Option<String>) -> Event {
             not_yet: words.contains(&"not_yet"),
             lost: words[0] == "lost",
             unsent: false,
+            refused_args: Vec::new(),
             secret: false,
             used: None,
             shows: None,
@@ -316,6 +317,7 @@ fn created(words: &[&str], goal: &str) -> Event {
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     })
 }
 

@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use provost_engine::engine::{NewRun, OnBehalf};
 use provost_engine::proposal::{CheckedFile, RouteError, of_client, of_file, planner_first, route};
 use provost_engine::run::event::{AskMode, Event, PlannerChoice, RunStatus};
+use provost_engine::run::trace_parent::TraceParent;
 use provost_engine::store::{RunPage, RunRow, StoreError};
 use provost_engine::summary::Summary;
 use provost_plan::plan::request::PlanningMode;
@@ -161,6 +162,7 @@ struct Wanted {
     ask: Option<AskMode>,
     #[serde(default)]
     again: bool,
+    traceparent: Option<TraceParent>,
 }
 
 /// `POST /v1/runs`.
@@ -200,6 +202,7 @@ pub(crate) async fn begin_goal(
         planner_first: false,
         ask: None,
         again,
+        traceparent: None,
     };
     let (run, _) = begun(app, viewer, wanted, key).await?;
     Ok(run)
@@ -258,6 +261,7 @@ fn prepare(
 fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, Problem> {
     let workspace = shared.workspace();
     let ask = wanted.ask.unwrap_or(workspace.ask());
+    let traceparent = wanted.traceparent;
     match (wanted.goal, wanted.plan) {
         (Some(goal), None) => {
             let routed = if wanted.planner_first {
@@ -267,7 +271,8 @@ fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, P
             };
             let no_planner =
                 |error: RouteError| Problem::new(ProblemKind::NoPlanner, error.to_string());
-            Ok(routed.map_err(no_planner)?.into_run(ask, wanted.again))
+            let new = routed.map_err(no_planner)?.into_run(ask, wanted.again);
+            Ok(NewRun { traceparent, ..new })
         }
         (None, Some(plan)) if wanted.mode.is_none() && !wanted.planner_first => {
             let (judged, planner) = judge(shared, viewer, &plan);
@@ -282,6 +287,7 @@ fn new_run(shared: &Shared, viewer: &Viewer, wanted: Wanted) -> Result<NewRun, P
                 mode: None,
                 ask,
                 again: wanted.again,
+                traceparent,
             })
         }
         _ => {

@@ -282,6 +282,7 @@ impl Requests {
             mode: None,
             ask: self.engine().workspace().ask(),
             again: asked.again,
+            traceparent: None,
         };
         let whom = OnBehalf {
             principal: caller.principal.clone(),

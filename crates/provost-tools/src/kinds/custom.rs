@@ -135,7 +135,11 @@ impl Adapter for CustomTool {
             let reply = AssertUnwindSafe(self.0.call(request)).catch_unwind();
             let lost = |class, message| Fault::new(class, Landing::Unknown, message);
             match tokio::time::timeout(request.timeout, reply).await {
-                Ok(Ok(reply)) => Ok(reply),
+                // Why none: who refused is told by adapters of provost alone.
+                Ok(Ok(reply)) => Ok(Reply {
+                    refused_args: Vec::new(),
+                    ..reply
+                }),
                 Ok(Err(_)) => Err(lost(
                     Class::ToolBug,
                     "the tool stopped unexpectedly".to_owned(),

@@ -163,7 +163,7 @@ fn list(root: &OpenRoot<'_>, request: &Request) -> Result<Reply, Fault> {
 }
 
 fn read(root: &OpenRoot<'_>, request: &Request) -> Result<Reply, Fault> {
-    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let path = RelativePath::of(request, "path")?;
     let max = request.operation.max_bytes;
     let bytes = root.read(&path, max)?;
     let Ok(text) = std::str::from_utf8(&bytes) else {

@@ -55,6 +55,8 @@ use template::RenderedRequest;
 /// Most characters of a server's own words in a message.
 const WORDS_CHARS_MAX: usize = 200;
 
+/// The header of W3C that says where a request stands in a trace.
+const TRACEPARENT: &str = "traceparent";
 /// What a request asks for whose answer is read as JSON.
 const JSON_FIRST: &str = "application/json, */*;q=0.1";
 
@@ -120,6 +122,11 @@ impl Http {
         let mut headers = self.settings.headers.clone();
         headers.append(&mut filled.headers);
         headers.extend(key_header);
+        let is_ours = |(name, _): &(String, String)| name.eq_ignore_ascii_case(TRACEPARENT);
+        if let Some(place) = request.trace.filter(|_| self.settings.propagate) {
+            headers.retain(|header| !is_ours(header));
+            headers.push((TRACEPARENT.to_owned(), place.to_string()));
+        }
         // Why: some services answer with XML unless they are asked for JSON.
         let asks = |(name, _): &(String, String)| name.eq_ignore_ascii_case("accept");
         if endpoint.answer == ResponseFormat::Json && !headers.iter().any(asks) {

@@ -36,6 +36,10 @@ impl Tool for Own {
             match request.text("how").unwrap() {
                 "well" => Reply::ok(json!(request.timeout().as_millis() as u64), vec![1], "a/b"),
                 "badly" => Reply::ok(json!("seven"), vec![1], "a/b"),
+                "claims" => Reply {
+                    refused_args: vec!["how".to_owned()],
+                    ..Reply::failed(Class::PermissionDenied, Landing::None, "not this")
+                },
                 "never" => std::future::pending().await,
                 _ => panic!("it stops"),
             }
@@ -65,11 +69,18 @@ async fn it_is_held_to_what_every_tool_is_held_to() {
         ),
         (json!({ "how": "never" }), Class::Timeout, Landing::Unknown),
         (json!({ "how": "stop" }), Class::ToolBug, Landing::Unknown),
+        (
+            json!({ "how": "claims" }),
+            Class::PermissionDenied,
+            Landing::None,
+        ),
         (json!({ "who": 1 }), Class::InvalidArguments, Landing::None),
     ];
     for (args, class, landing) in table {
         let reply = bench.call("own.act", args.clone()).await;
         assert_eq!((reply.class, reply.landing), (class, landing), "{args}");
+        // Why none: only an adapter of provost may say who refused.
+        assert!(reply.refused_args.is_empty(), "{args}");
     }
     assert_eq!(
         bench.output("own.act", json!({ "how": "well" })).await,

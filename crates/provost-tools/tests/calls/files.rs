@@ -117,6 +117,33 @@ async fn no_path_leaves_the_root() {
 }
 
 #[tokio::test]
+async fn what_is_refused_for_what_it_is_names_its_argument() {
+    let bench = bench();
+    let root = bench.workspace.path("notes");
+    symlink("../outside.txt", root.join("link.txt")).unwrap();
+    for (name, args, refused) in [
+        ("notes.read", json!({"path": "../a.md"}), "path"),
+        ("notes.read", json!({"path": "a//b"}), "path"),
+        ("notes.read", json!({"path": "server.pem"}), "path"),
+        (
+            "notes.search",
+            json!({"glob": "../*", "contains": "s"}),
+            "glob",
+        ),
+        ("notes.write", json!({"path": "/a.md", "text": "x"}), "path"),
+        ("notes.move", json!({"path": "a.md", "to": "../b.md"}), "to"),
+        // What the folder holds decides these.
+        ("notes.read", json!({"path": "link.txt"}), ""),
+        ("notes.read", json!({"path": "none.md"}), ""),
+        ("notes.write", json!({"path": "a.md", "text": "x"}), ""),
+    ] {
+        let reply = bench.call(name, args.clone()).await;
+        assert_ne!(reply.class, Class::Ok, "{name} {args}");
+        assert_eq!(reply.refused_args.join(" "), refused, "{name} {args}");
+    }
+}
+
+#[tokio::test]
 async fn a_second_name_is_harmless_unless_it_is_protected() {
     let bench = bench();
     let root = bench.workspace.path("notes");

@@ -146,6 +146,9 @@ async fn an_argument_stays_in_its_place() {
         let reply = bench.call("pager.get", args.clone()).await;
         let (words, text) = said(&reply);
         assert_eq!(words, "invalid_arguments none", "{args}: {text}");
+        // Why not the rest: the operator's template may be what does not fit.
+        let climbs = text.contains("would climb");
+        assert_eq!(reply.refused_args == ["id"], climbs, "{args}: {text}");
     }
     assert_eq!(server.seen().len(), sent);
 }
@@ -154,7 +157,8 @@ async fn an_argument_stays_in_its_place() {
 async fn every_status_has_class_and_landing() {
     let (_server, bench) = against(|seen| {
         let status = seen.line.split('/').nth(2).unwrap().parse().unwrap();
-        json(status, r#"{"error":"why \u001b[31m it failed"}"#)
+        let body = r#"{"error":"why \u001b[31m it failed","refused_args":["id"]}"#;
+        json(status, body)
     })
     .await;
     let table = [
@@ -181,6 +185,7 @@ async fn every_status_has_class_and_landing() {
         let reply = bench.call("pager.get", args).await;
         let (words, text) = said(&reply);
         assert_eq!(words, expected, "{status}: {text}");
+        assert!(reply.refused_args.is_empty(), "{status}: a server says so");
         assert!(text.contains(&status.to_string()), "{text}");
         if status >= 400 {
             assert!(text.contains("why [31m it failed"), "{text:?}");

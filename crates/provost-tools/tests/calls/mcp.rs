@@ -227,6 +227,11 @@ async fn every_fault_has_its_class_and_its_landing() {
             let began = Instant::now();
             let reply = bench.call(name, serde_json::from_str(args).unwrap()).await;
             let (words, text) = said(&reply);
+            assert!(
+                reply.refused_args.is_empty(),
+                "{}: a server says so",
+                pair[0]
+            );
             let took_place = effects(&bench).len() - before;
             assert_eq!(
                 format!("{words} {took_place}"),

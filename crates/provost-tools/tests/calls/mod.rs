@@ -15,6 +15,7 @@ use std::sync::Arc;
 use provost_plan::catalog::Operation;
 use provost_plan::diagnostic::Diagnostic;
 use provost_run::outcome::{Class, Landing, Reply};
+use provost_run::trace_parent::TraceParent;
 use serde_json::{Value, json};
 
 use crate::fault::Request;
@@ -67,6 +68,7 @@ impl Bench {
             operation,
             args,
             key: key.map(str::to_owned),
+            trace: Some(TraceParent::recorded([7; 16], [9; 8])),
         };
         let reply = self.toolbox.perform_request(&request).await;
         well_formed(&reply);
@@ -82,6 +84,11 @@ impl Bench {
 
 /// What holds for every reply of every adapter.
 fn well_formed(reply: &Reply) {
+    if !reply.refused_args.is_empty() {
+        let of_refusal = [Class::PermissionDenied, Class::InvalidArguments].contains(&reply.class);
+        let is_before = reply.landing == Landing::None && reply.evidence.is_empty();
+        assert!(of_refusal && is_before, "{reply:#?}");
+    }
     assert_eq!(
         reply.class == Class::Ok,
         reply.output.is_some(),

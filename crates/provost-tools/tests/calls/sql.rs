@@ -187,6 +187,26 @@ async fn an_adhoc_query_can_only_read() {
 }
 
 #[tokio::test]
+async fn what_is_no_query_is_told_from_what_a_database_refuses() {
+    let bench = bench();
+    for (sql, is_own) in [
+        ("delete from t", true),
+        ("pragma user_version = 7", true),
+        ("selec 1", true),
+        ("select (1", true),
+        ("select 1; select 2", true),
+        ("select :a", true),
+        ("select * from absent", false),
+        ("select absent from t", false),
+        ("select load_extension('x')", false),
+    ] {
+        let reply = bench.call("db.ask", json!({"sql": sql})).await;
+        assert_ne!(reply.class, Class::Ok, "{sql}");
+        assert_eq!(reply.refused_args == ["sql"], is_own, "{sql}: {reply:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_query_that_never_ends_is_stopped() {
     let bench = bench();
     let sql = "with recursive n(i) as (select 1 union all select i+1 from n) select max(i) from n";

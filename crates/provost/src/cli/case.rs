@@ -106,9 +106,9 @@ fn from(
         ));
     if let Some(replaced) = made.replaced {
         page.line(&format!(
-            "replaced: {} people, {} mail addresses, {} long numbers, {} texts; read it before you \
-             pass it on",
-            replaced.people, replaced.mails, replaced.numbers, replaced.texts
+            "replaced: {} people, {} mail addresses, {} long numbers, {} texts, {} secrets; \
+             read it before you pass it on",
+            replaced.people, replaced.mails, replaced.numbers, replaced.texts, replaced.secrets
         ));
     }
     let shown = quoted(&made.dir.to_string_lossy());

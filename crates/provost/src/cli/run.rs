@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use provost_engine::planners::NoMatch;
 use provost_engine::proposal::{RouteError, planner_first, route};
 use provost_engine::run::event::AskMode;
+use provost_engine::run::trace_parent::TraceParent;
 use provost_plan::plan::request;
 use provost_plan::render::escape;
 
@@ -43,6 +44,9 @@ pub struct Beginning {
     /// approve each step with its values, or the plan first
     #[arg(long, value_enum)]
     pub ask: Option<Ask>,
+    /// W3C trace context of the caller; the run's trace links to it
+    #[arg(long, value_name = "VALUE")]
+    pub traceparent: Option<TraceParent>,
 }
 
 /// How planning proceeds.
@@ -116,7 +120,8 @@ pub fn run(verb: &RunArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         }
     };
     let ask = verb.begin.ask_mode(workspace.ask());
-    let new = routed.into_run(ask, verb.begin.again);
+    let mut new = routed.into_run(ask, verb.begin.again);
+    new.traceparent = verb.begin.traceparent;
     let engine = place.engine(workspace)?;
     if verb.detach {
         return begin(place, &engine, new, verb.watching);

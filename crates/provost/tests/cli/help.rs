@@ -95,15 +95,16 @@ fn help_lists_what_works() {
       <GOAL>  goal, in quotes
 
     Options:
-          --mode <MODE>    planning mode; `auto` prefers a matching playbook [default: auto] [possible
-                           values: single, iterative, auto]
-          --planner-first  ask `[planner]` first; use a matching playbook if it fails
-          --detach         begin the run, print its id and exit; `provost work` executes it
-          --again          start even if an unfinished run has the same goal
-          --ask <ASK>      approve each step with its values, or the plan first [possible values: step,
-                           plan]
-          --json           print the result as one JSON object
-          --events         print journal events as JSON lines
+          --mode <MODE>          planning mode; `auto` prefers a matching playbook [default: auto]
+                                 [possible values: single, iterative, auto]
+          --planner-first        ask `[planner]` first; use a matching playbook if it fails
+          --detach               begin the run, print its id and exit; `provost work` executes it
+          --again                start even if an unfinished run has the same goal
+          --ask <ASK>            approve each step with its values, or the plan first [possible values:
+                                 step, plan]
+          --traceparent <VALUE>  W3C trace context of the caller; the run's trace links to it
+          --json                 print the result as one JSON object
+          --events               print journal events as JSON lines
 
     Global options:
       -C <DIR>          workspace; files count from it [default: $PROVOST_DIR or the nearest

@@ -21,6 +21,7 @@ mod bounded;
 mod canaries;
 mod canary;
 mod cancel;
+mod case_secret;
 mod check;
 mod clients;
 mod command;

@@ -20,6 +20,7 @@ use super::workplace::Workplace;
 
 mod content;
 mod metrics;
+mod places;
 
 const IDLE: [&str; 2] = ["work", "--until-idle"];
 

@@ -111,6 +111,7 @@ pub fn play(
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     let (run, output) =
         Run::create(created, "case", rules, 0).map_err(|error| error.to_string())?;

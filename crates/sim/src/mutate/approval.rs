@@ -204,6 +204,7 @@ impl Session {
             vouched: false,
             rights: None,
             provost: None,
+            traceparent: None,
         };
         let begun = Run::create(created, "a test", rules.clone(), 0);
         let (run, output) = begun.map_err(|error| error.to_string())?;

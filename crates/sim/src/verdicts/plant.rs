@@ -52,6 +52,8 @@ fn planted_in(
     planter.rest(cases)?;
     planter.ruled_out(cases)?;
     planter.open(cases)?;
+    planter.refused_here(cases)?;
+    planter.beside_the_point(cases)?;
     planter.witnessed(cases)?;
     planter.pairs(cases)
 }

@@ -45,6 +45,8 @@ pub(super) enum Turn {
 pub(super) enum Fault {
     /// Attempts of a step fail, from the first on, so often.
     Fails(&'static str, Class, Landing, usize),
+    /// The adapter of a step itself refuses an argument, before anything leaves.
+    Refuses(&'static str, &'static str),
     /// Calls of a step take so long.
     Slow(&'static str, i64),
     /// A step is answered as if the world were this.
@@ -130,6 +132,7 @@ pub(super) fn play(stage: &Stage) -> Result<Journal, String> {
         vouched: false,
         rights: None,
         provost: None,
+        traceparent: None,
     };
     let begun = Run::create(created, "corpus", rules.clone(), stage.begins);
     let (run, output) = begun.map_err(|error| error.to_string())?;
@@ -373,6 +376,7 @@ impl Player<'_> {
                 Fault::Fails(at, class, landing, times) if *at == step && count <= *times => {
                     failed = Some(Reply::failed(*class, *landing, "it went wrong"));
                 }
+                Fault::Refuses(at, arg) if *at == step => failed = Some(refusal(arg)),
                 Fault::Slow(at, ms) if *at == step => takes = *ms,
                 Fault::Lies(at, world) if *at == step => lie = Some(world.clone()),
                 Fault::Answers(at, value) if *at == step => answer = Some(value.clone()),
@@ -436,6 +440,14 @@ impl Player<'_> {
         self.run = run.map_err(|error| error.to_string())?;
         self.give(Input::Resume)?;
         self.give(Input::Proceed)
+    }
+}
+
+/// What an adapter says that never takes this argument.
+fn refusal(arg: &str) -> Reply {
+    Reply {
+        refused_args: vec![arg.to_owned()],
+        ..Reply::failed(Class::PermissionDenied, Landing::None, "it may not be had")
     }
 }
 

@@ -197,6 +197,15 @@ pub(super) const TEMPLATES: &[Template] = &[
         ..BLANK
     },
     Template {
+        name: "aside",
+        goal: "Note what a person says on a ticket",
+        answers: &[("which", "seen")],
+        plan: include_str!("plans/aside.yaml"),
+        reads: &["seen"],
+        writes: &["note"],
+        ..BLANK
+    },
+    Template {
         name: "confirm",
         goal: "Give ten back and see it",
         plan: include_str!("plans/confirm.yaml"),

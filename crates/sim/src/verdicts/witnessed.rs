@@ -79,6 +79,53 @@ impl Planter {
         Ok(())
     }
 
+    /// The adapter itself refuses what the plan, the goal, an answer or a step gave.
+    pub(super) fn refused_here(&self, cases: &mut Vec<Case>) -> Result<(), String> {
+        use Guilty::{Neither, Plan};
+        for slip in self.template.slips {
+            if let Slip::Refused(step, from, to) = *slip {
+                let mut stage = self.written(from, to)?;
+                stage.faults.push(Fault::Refuses(step, "text"));
+                let what = truth(Plan, Party::Planner, Some(step));
+                self.add(
+                    cases,
+                    planted("refused_here", Stratum::Journal, what),
+                    &stage,
+                )?;
+            }
+        }
+        let whose = match self.template.name {
+            "param" => truth(Neither, Party::Goal, None),
+            "question" => truth(Neither, Party::Person, None),
+            "chain" => by_tool("list"),
+            _ => return Ok(()),
+        };
+        // Why both: the plan chose what goes where.
+        for whose in [whose, truth(Plan, Party::Planner, Some("get"))] {
+            let what = planted("refused_given", Stratum::Nothing, whose);
+            self.add(cases, what, &self.with(Fault::Refuses("get", "id")))?;
+        }
+        Ok(())
+    }
+
+    /// A person's answer fails a write. Two readings differ from those of the run that is right:
+    /// one that nothing rests on, and one of which only other fields are read.
+    pub(super) fn beside_the_point(&self, cases: &mut Vec<Case>) -> Result<(), String> {
+        if self.template.name != "aside" {
+            return Ok(());
+        }
+        let mut stage = self.with(Fault::Lies("aside", self.closed()));
+        stage.faults.push(Fault::Lies("seen", self.closed()));
+        let long = "seen and looked at and written down";
+        stage.answers.insert("which".to_owned(), json!(long));
+        let person = truth(Guilty::Neither, Party::Person, None);
+        self.add(
+            cases,
+            planted("answer_beside", Stratum::Reference, person),
+            &stage,
+        )
+    }
+
     /// The account is denied this call, and another one in another run.
     fn denied_everywhere(
         &self,

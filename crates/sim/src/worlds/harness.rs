@@ -133,16 +133,16 @@ impl<'r> Harness<'r> {
             mode: None,
             principal: person("ada"),
             limits,
-            ask: if rng.permille(200) {
-                AskMode::Plan
-            } else {
-                AskMode::Step
+            ask: match rng.permille(200) {
+                true => AskMode::Plan,
+                false => AskMode::Step,
             },
             solo: false,
             signed: false,
             vouched: false,
             rights: None,
             provost: None,
+            traceparent: None,
         };
         harness.forecast();
         harness.begin(created);

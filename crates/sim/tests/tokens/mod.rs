@@ -200,6 +200,7 @@ fn planned(task: &Task, mode: PlanningMode, plans: Vec<Value>, counter: &CoreBPE
         mode: Some(mode),
         ask: workspace.ask(),
         again: false,
+        traceparent: None,
     };
     let engine = Engine::open(workspace).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()

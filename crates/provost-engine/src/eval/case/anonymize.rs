@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use provost_wire::Redactor;
 use serde_json::{Map, Number, Value};
-use sha2::{Digest as _, Sha256};
 
+use super::drawing::Drawing;
 use super::pieces::{TextPiece, pieces};
 
 /// Fewest digits of a number, and of a row of them in the rules, that is no amount.
 const NUMBER_MIN: usize = 9;
-/// Most draws for a replacement that nothing else has.
-const DRAWS_MAX: u32 = 200;
+/// Fewest digits of a number that is replaced where it is a secret: a smaller one tells little, and
+/// stands for much else.
+const SECRET_NUMBER_MIN: usize = 4;
 /// Fewest bytes of a value that is looked for in all forms: a shorter one stands by chance.
 const FORMS_MIN: usize = 6;
 /// Fewest letters of a word that is looked for: of shorter ones there are too few for all.
@@ -33,6 +34,8 @@ pub struct ReplacedCounts {
     pub numbers: usize,
     /// Texts with a word that the rules do not have.
     pub texts: usize,
+    /// Values that are secret.
+    pub secrets: usize,
 }
 
 /// What a case is made of, as far as it may name somebody.
@@ -53,6 +56,10 @@ pub(super) struct Material {
     /// Words of the rules, and of values that can be nothing else.
     kept: BTreeSet<String>,
     texts: BTreeSet<String>,
+    /// Texts and numbers that are secret.
+    secrets: BTreeSet<String>,
+    /// The words of those texts.
+    secret_words: BTreeSet<String>,
 }
 
 impl Material {
@@ -109,6 +116,38 @@ impl Material {
         }
     }
 
+    /// A secret: each of its words, whatever it is, and each number that is no small one.
+    ///
+    /// # Errors
+    /// A sentence, if nothing of its form can stand for it.
+    pub(super) fn secret(&mut self, value: &Value) -> Result<(), String> {
+        match value {
+            Value::String(text) => {
+                self.text(text);
+                self.secrets.insert(text.clone());
+                for piece in pieces(text) {
+                    if let TextPiece::Word(word) = piece {
+                        self.secret_words.insert(lower(word));
+                    }
+                }
+            }
+            Value::Number(number) if number.is_f64() => {
+                return Err("a secret is a fraction, for which nothing can stand".to_owned());
+            }
+            Value::Number(number) => {
+                let digits = only_digits(&number.to_string());
+                if digits.len() >= SECRET_NUMBER_MIN {
+                    self.secrets.insert(digits.clone());
+                    self.digits.insert(digits);
+                }
+            }
+            Value::Array(items) => items.iter().try_for_each(|item| self.secret(item))?,
+            Value::Object(map) => map.values().try_for_each(|value| self.secret(value))?,
+            Value::Null | Value::Bool(_) => {}
+        }
+        Ok(())
+    }
+
     /// A text that can be no other than one of a set or form.
     pub(super) fn closed(&mut self, text: &str) {
         for piece in pieces(text) {
@@ -160,6 +199,8 @@ pub(super) struct Anonymizer {
     digits: BTreeMap<String, String>,
     /// What must not be found in the case, in any form.
     gone: BTreeSet<String>,
+    /// What was secret.
+    secrets: BTreeSet<String>,
     counts: ReplacedCounts,
 }
 
@@ -169,14 +210,13 @@ impl Anonymizer {
         let of_texts = material.words.iter().filter(|word| {
             has_letter(word) && word.chars().count() > 1 && !material.kept.contains(*word)
         });
-        let of_texts: BTreeSet<String> = of_texts.cloned().collect();
-        let mut drawing = Drawing {
-            key,
-            taken: material.kept.clone(),
-        };
+        // Why also digits and single letters: of a secret every part is one.
+        let secret = material.secret_words.difference(&material.kept);
+        let of_texts: BTreeSet<String> = of_texts.chain(secret).cloned().collect();
+        let mut drawing = Drawing::by(key, material.kept.clone());
         let known = [&material.words, &material.names, &material.mail_words];
-        drawing.taken.extend(known.into_iter().flatten().cloned());
-        drawing.taken.extend(material.digits.iter().cloned());
+        let known = known.into_iter().flatten().chain(&material.digits);
+        drawing.leaves_out(known.cloned());
         let mut made = Self {
             listed: material.listed.clone(),
             unlisted: material.unlisted.clone(),
@@ -206,10 +246,13 @@ impl Anonymizer {
             mails: material.mails.len(),
             numbers: material.digits.len(),
             texts: texts.len(),
+            secrets: material.secrets.len(),
         };
         let gone = texts.into_iter().filter(several).chain(&material.people);
         let gone = gone.chain(&material.mails).chain(&material.digits);
+        let gone = gone.chain(&material.secrets);
         made.gone = gone.filter(is_long).cloned().collect();
+        made.secrets.clone_from(&material.secrets);
         made
     }
 
@@ -302,6 +345,13 @@ impl Anonymizer {
         Redactor::of_values(gone.map(String::as_str))
     }
 
+    /// Whether a secret would stand there as it was: of its words all stand in `rules`, and it does
+    /// not itself.
+    pub(super) fn keeps_secret(&self, rules: &str) -> bool {
+        let mut secrets = self.secrets.iter();
+        secrets.any(|secret| !rules.contains(secret) && self.text(secret) == *secret)
+    }
+
     /// Whether a text of the case still has a word, an address or a number that was replaced.
     pub(super) fn remains_in(&self, text: &str) -> bool {
         pieces(text).into_iter().any(|piece| match piece {
@@ -313,88 +363,6 @@ impl Anonymizer {
             TextPiece::Domain(_) | TextPiece::Other(_) => false,
         })
     }
-}
-
-/// Replacements that are drawn one after the other, no two alike.
-struct Drawing<'k> {
-    key: &'k [u8],
-    taken: BTreeSet<String>,
-}
-
-impl Drawing<'_> {
-    fn word(&mut self, word: &str) -> String {
-        self.fresh(word, pronounced)
-    }
-
-    fn digits(&mut self, digits: &str) -> String {
-        self.fresh(digits, counted)
-    }
-
-    fn fresh(&mut self, old: &str, draw: fn(&str, &[u8]) -> String) -> String {
-        let mut fresh = String::new();
-        for n in 0..DRAWS_MAX {
-            let count = old.chars().count();
-            fresh = draw(old, &self.chance(old, n, count));
-            if self.taken.insert(fresh.clone()) {
-                break;
-            }
-        }
-        // Why not for ever: of two letters there are few words, and the replay judges.
-        fresh
-    }
-
-    fn chance(&self, old: &str, n: u32, most: usize) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for block in 0_u32.. {
-            if bytes.len() >= most {
-                break;
-            }
-            let mut hash = Sha256::new();
-            hash.update(self.key);
-            hash.update(n.to_be_bytes());
-            hash.update(block.to_be_bytes());
-            hash.update(old.as_bytes());
-            bytes.extend_from_slice(&hash.finalize());
-        }
-        bytes
-    }
-}
-
-const VOWELS: &[u8] = b"aeiou";
-const CONSONANTS: &[u8] = b"bcdfghjklmnpqrstvwxyz";
-const HEX_LETTERS: &[u8] = b"abcdef";
-const DIGITS: &[u8] = b"0123456789";
-
-/// A word that can be spoken, digits where digits were. What may be hexadecimal stays so.
-fn pronounced(word: &str, chance: &[u8]) -> String {
-    let has_digit = word.contains(|letter: char| letter.is_ascii_digit());
-    let is_hex = has_digit && word.chars().all(|letter| letter.is_ascii_hexdigit());
-    let letters = word.chars().zip(chance).enumerate();
-    let letters = letters.map(|(at, (letter, byte))| match letter {
-        _ if letter.is_numeric() => of_set(DIGITS, *byte),
-        _ if is_hex => of_set(HEX_LETTERS, *byte),
-        _ if at % 2 == 0 => of_set(CONSONANTS, *byte),
-        _ => of_set(VOWELS, *byte),
-    });
-    letters.collect()
-}
-
-/// A number of as many digits: a zero at its beginning stays, and nothing becomes one there.
-fn counted(digits: &str, chance: &[u8]) -> String {
-    // Why: the largest numbers of 64 bits begin with 1.
-    let most = if digits.len() >= 19 { 1 } else { 9 };
-    let all = digits.chars().zip(chance).enumerate();
-    let all = all.map(|(at, (digit, byte))| match (at, digit) {
-        (0, '0') => '0',
-        (0, _) => of_set(DIGITS.get(1..=most).unwrap_or(DIGITS), *byte),
-        _ => of_set(DIGITS, *byte),
-    });
-    all.collect()
-}
-
-fn of_set(set: &[u8], byte: u8) -> char {
-    let at = usize::from(byte) % set.len().max(1);
-    set.get(at).map_or('x', |letter| char::from(*letter))
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

@@ -33,6 +33,8 @@ struct Line {
     output: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     message: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    refused_args: Vec<String>,
     evidence: String,
     media: String,
 }
@@ -47,6 +49,7 @@ pub(super) fn to_line(call: &RecordedCall) -> String {
         landing: call.reply.landing,
         output: call.reply.output.clone(),
         message: call.reply.message.clone(),
+        refused_args: call.reply.refused_args.clone(),
         evidence: String::from_utf8_lossy(&call.reply.evidence).into_owned(),
         media: call.reply.media.clone(),
     };
@@ -120,6 +123,7 @@ pub(in crate::eval) fn read(path: &Path) -> Result<Vec<RecordedCall>, String> {
                     message: line.message,
                     retry_after: None,
                     lacks: None,
+                    refused_args: line.refused_args,
                     used: None,
                     time: None,
                 },
@@ -128,12 +132,21 @@ pub(in crate::eval) fn read(path: &Path) -> Result<Vec<RecordedCall>, String> {
         .collect()
 }
 
-/// The calls of a run, in the order in which they began.
+/// The calls of a run.
+#[derive(Default)]
+pub(super) struct CallsMade {
+    /// In the order in which they began.
+    pub(super) calls: Vec<RecordedCall>,
+    /// The values in them that are secret, by what was called.
+    pub(super) secrets: Vec<(String, Value)>,
+}
+
+/// The calls of a run.
 pub(super) fn of_journal(
     store: &Store,
     events: &[(Event, i64)],
     workspace: &Workspace,
-) -> Result<Vec<RecordedCall>, CaseError> {
+) -> Result<CallsMade, CaseError> {
     let mut outputs: BTreeMap<Digest, &Value> = BTreeMap::new();
     let mut ends: BTreeMap<(&Slot, u32), &AttemptEnded> = BTreeMap::new();
     for (event, _) in events {
@@ -151,37 +164,43 @@ pub(super) fn of_journal(
             _ => {}
         }
     }
-    let mut calls = Vec::new();
+    let mut made = CallsMade::default();
     for (event, _) in events {
         let Event::AttemptStarted(started) = event else {
             continue;
         };
-        refuse_secret(started, workspace)?;
+        let gives_secret = gives_secret(started, workspace)?;
         let Some(ended) = ends.get(&(&started.slot, started.attempt)) else {
             return Err(unfit(format!("`{}` never ended", started.operation)));
         };
-        calls.push(call(store, started, ended, &outputs)?);
+        let call = call(store, started, ended, &outputs)?;
+        let mut keep = |value: &Value| {
+            let of = (call.operation.clone(), value.clone());
+            made.secrets.push(of);
+        };
+        let args = call.args.as_object().into_iter().flatten();
+        let secret = args.filter(|(name, _)| started.secret_args.contains(*name));
+        secret.for_each(|(_, value)| keep(value));
+        if gives_secret {
+            call.reply.output.iter().for_each(&mut keep);
+            let bytes = &call.reply.evidence;
+            let text = || Value::String(String::from_utf8_lossy(bytes).into_owned());
+            keep(&serde_json::from_slice(bytes).unwrap_or_else(|_| text()));
+        }
+        made.calls.push(call);
     }
-    Ok(calls)
+    Ok(made)
 }
 
-/// Why refused: a secret must not stand in a file that somebody commits, and what stands in its
-/// place would have another digest.
-fn refuse_secret(started: &AttemptStarted, workspace: &Workspace) -> Result<(), CaseError> {
+/// Whether an operation gives a secret, as it was when it was called.
+fn gives_secret(started: &AttemptStarted, workspace: &Workspace) -> Result<bool, CaseError> {
     let catalog = workspace.catalog();
     if catalog.digest(&started.operation) != Some(started.tool) {
         let message = "is another now than the one that was called";
         return Err(unfit(format!("`{}` {message}", started.operation)));
     }
     let operation = catalog.get(&started.operation);
-    let is_secret = operation.is_none_or(|operation| operation.secret);
-    if is_secret || !started.secret_args.is_empty() {
-        return Err(unfit(format!(
-            "`{}` takes or gives a secret",
-            started.operation
-        )));
-    }
-    Ok(())
+    Ok(operation.is_none_or(|operation| operation.secret))
 }
 
 fn call(
@@ -234,6 +253,7 @@ fn call(
             message: ended.message.clone(),
             retry_after: None,
             lacks: None,
+            refused_args: ended.refused_args.clone(),
             used: None,
             time: None,
         },

@@ -98,9 +98,24 @@ pub(super) struct OtlpSpan {
     pub(super) end_time_unix_nano: u64,
     #[prost(message, repeated, tag = "9")]
     pub(super) attributes: Vec<OtlpAttribute>,
+    #[prost(message, repeated, tag = "13")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) links: Vec<OtlpLink>,
     #[prost(message, optional, tag = "15")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) status: Option<OtlpStatus>,
+}
+
+/// A span of another trace.
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct OtlpLink {
+    #[prost(bytes = "vec", tag = "1")]
+    #[serde(serialize_with = "hex")]
+    pub(super) trace_id: Vec<u8>,
+    #[prost(bytes = "vec", tag = "2")]
+    #[serde(serialize_with = "hex")]
+    pub(super) span_id: Vec<u8>,
 }
 
 #[derive(Clone, PartialEq, Message, Serialize)]

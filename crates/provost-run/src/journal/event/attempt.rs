@@ -124,6 +124,10 @@ pub struct AttemptEnded {
     /// Whether nothing was sent for want of a secret: such an attempt is not counted as a try.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsent: bool,
+    /// The arguments that the adapter itself refused for what they are, before anything left. Why
+    /// apart from the class: a tool may refuse them for a state of the world.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refused_args: Vec<String>,
     /// What it took of a model: it stands in the place of what was reserved.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<Used>,
@@ -174,6 +178,7 @@ impl AttemptEnded {
             not_yet: false,
             lost: false,
             unsent: false,
+            refused_args: Vec::new(),
             used: None,
             secret: false,
             shows: None,

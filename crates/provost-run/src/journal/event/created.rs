@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PlannerChoice;
 use crate::statement::Credential;
+use crate::trace_parent::TraceParent;
 
 /// How a run begins.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +46,9 @@ pub struct RunCreated {
     /// The version of provost that began it; journals of earlier versions do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provost: Option<String>,
+    /// Where it began in a trace of whoever began it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<TraceParent>,
 }
 
 impl RunCreated {

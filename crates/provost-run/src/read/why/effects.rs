@@ -8,14 +8,13 @@ use std::collections::BTreeSet;
 
 use super::failure::{possible, source};
 use super::found::CauseFound;
-use super::origin::{LeafOrigin, origins_among, steps_of};
+use super::origin::{LeafOrigin, origins_among, seen_before, steps_of};
 use super::story::Story;
 use super::witness::Witnesses;
 use super::{Certainty, Guilty, Judgment, Party, worded};
 use crate::call::Slot;
 use crate::event::Event;
 use crate::outcome::Class;
-use crate::shown::observed;
 use crate::state::Waiting;
 
 /// How the effects of a run and those that were expected differ.
@@ -105,18 +104,6 @@ fn refuses(class: Class) -> bool {
         class,
         Class::InvalidArguments | Class::NotFound | Class::Conflict | Class::PermissionDenied
     )
-}
-
-/// The steps whose answers the planner had seen when it wrote this step.
-fn seen_before(story: &Story<'_>, step: &str) -> Vec<String> {
-    let Some((checked, ..)) = story.plan_of(step) else {
-        return Vec::new();
-    };
-    let seen = story.numbered().take_while(|(seq, _)| *seq < checked);
-    let seen: BTreeSet<&str> = seen
-        .filter_map(|(_, event)| Some(observed(event)?.0.step.as_str()))
-        .collect();
-    seen.into_iter().map(str::to_owned).collect()
 }
 
 fn calls(step: &provost_plan::plan::Step, operation: &str) -> bool {

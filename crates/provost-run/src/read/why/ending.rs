@@ -5,11 +5,8 @@
 
 use std::collections::BTreeSet;
 
-use provost_plan::check::PlanRecord;
 use provost_plan::codes::Code;
 use provost_plan::diagnostic::Severity;
-use provost_plan::expr::{Root, Segment, Template};
-use provost_plan::plan::Proof;
 use provost_plan::plan::request::{FindingView, NoPlan};
 use provost_plan::plan::undo::undone_by;
 
@@ -17,10 +14,11 @@ use super::failure::{self, possible, would_decide};
 use super::found::{CauseFound, joined};
 use super::limits::limit;
 use super::story::Story;
-use super::support::{RootSlot, closed, proof_steps, roots, unmet};
-use super::{Certainty, Guilty, OtherCause, Party, PossibleCause};
+use super::support::{RootSlot, closed, roots};
+use super::unproven::not_proven;
+use super::{Certainty, Guilty, OtherCause, Party};
 use crate::call::Slot;
-use crate::event::{Event, NextPlanner, RunEnded, RunStatus, SettledBy, SkipReason, StepStatus};
+use crate::event::{Event, NextPlanner, RunEnded, RunStatus, StepStatus};
 use crate::outcome::Class;
 use crate::read::words::{listed, waits_for};
 use crate::state::Waiting;
@@ -206,6 +204,11 @@ fn by_people(story: &Story<'_>, ended: &RunEnded) -> CauseFound {
         .by(seqs.last().copied())
         .shown(shown)
         .beside(beside.iter().map(CauseFound::as_other));
+    if ended.status == RunStatus::Rejected {
+        // Why: who said no is certain, and a reason may well be that the plan was wrong.
+        let right = "whether what was rejected was right".to_owned();
+        found.not_looked_at.push(right);
+    }
     if let Some(step) = &ended.step {
         let step = step.clone();
         found = found.at(&Slot { step, item: None });
@@ -367,7 +370,7 @@ fn failed(story: &Story<'_>, ended: &RunEnded) -> CauseFound {
     }
 }
 
-fn no_step(class: Option<Class>) -> CauseFound {
+pub(super) fn no_step(class: Option<Class>) -> CauseFound {
     let word = class.map_or("no class", Class::word);
     let sentence = format!("the run ended with {word}, and no step explains it");
     CauseFound::open(sentence, Vec::new())
@@ -414,161 +417,4 @@ fn beside(story: &Story<'_>, support: &[String]) -> Vec<CauseFound> {
     let passing = failure::unsettled(story).into_iter();
     found.extend(passing.filter(|one| one.slot.as_ref().is_some_and(|slot| !known(slot))));
     found
-}
-
-/// Every step ended, but a criterion is not proven.
-fn not_proven(story: &Story<'_>, ended: &RunEnded) -> CauseFound {
-    let open = unmet(ended);
-    let names = listed(open.iter().copied());
-    let Some((checked, _, record)) = story.last_plan() else {
-        return no_step(ended.class);
-    };
-    let proofs = proof_steps(story, &open);
-    let support = closed(story, record, &proofs);
-    let found: Vec<CauseFound> = roots(story, record, &support)
-        .iter()
-        .map(|root| failure::of_root(story, root))
-        .collect();
-    if let Some(found) = joined(found) {
-        let sentence = format!("{names} is not proven: {}", found.sentence);
-        return CauseFound { sentence, ..found };
-    }
-    if let Some(found) = bad_proof(story, &open, &support) {
-        return found.by(Some(checked));
-    }
-    let sentence = format!("{names} is not proven, and no step that it rests on failed");
-    let (whom, text) = (
-        (Guilty::Plan, Party::Planner),
-        "the proofs, or what the plan does",
-    );
-    let mut candidates = vec![possible(whom, None, text.to_owned())];
-    let looked_at = looked_at(story, record, &support);
-    let all: Vec<String> = support.iter().chain(&looked_at).cloned().collect();
-    let mut persons = persons(story, &all);
-    let changed = failure::changed_reading(story, &support);
-    if let Some((step, _)) = &changed {
-        let world = format!("what `{step}` reads changed before it was read again");
-        let whom = (Guilty::Neither, Party::World);
-        candidates.insert(0, possible(whom, Some(step.clone()), world));
-        candidates.insert(1, failure::flapped(step));
-    }
-    candidates.append(&mut persons);
-    let sources = all.into_iter();
-    candidates.extend(sources.map(|id| failure::source(story, record, id)));
-    let beside = [
-        (Party::Goal, "the goal, which cannot be had as it asks"),
-        (Party::World, "what changed outside before it was read"),
-    ];
-    let beside =
-        beside.map(|(party, text)| possible((Guilty::Neither, party), None, text.to_owned()));
-    candidates.extend(beside);
-    let sentence = match &changed {
-        Some((step, _)) => {
-            format!("{names} is not proven: `{step}` came out otherwise when it was read again")
-        }
-        None => sentence,
-    };
-    let mut found = CauseFound::open(sentence, candidates);
-    if let Some((step, seq)) = changed {
-        found = found.at(&Slot { step, item: None }).by(Some(seq));
-    }
-    found.would_decide = would_decide(story);
-    found.not_looked_at = vec![story.evidence.looked()];
-    found
-}
-
-/// The calls that change something and ended before what these steps read: what a read-back looks
-/// at, and what decided their arguments.
-pub(super) fn looked_at(story: &Story<'_>, record: &PlanRecord, support: &[String]) -> Vec<String> {
-    let mut writes: BTreeSet<String> = BTreeSet::new();
-    let mut begun: BTreeSet<&str> = BTreeSet::new();
-    for (_, event) in story.numbered() {
-        if let Event::AttemptStarted(started) = event {
-            let step = started.slot.step.as_str();
-            if support.iter().any(|id| id == step) {
-                writes.extend(begun.iter().map(|id| (*id).to_owned()));
-            }
-            if !started.read && record.steps.contains_key(step) {
-                begun.insert(step);
-            }
-        }
-    }
-    let known = |id: &String| !support.contains(id);
-    closed(story, record, &writes)
-        .into_iter()
-        .filter(known)
-        .collect()
-}
-
-/// What persons said about these steps: settlements, amendments, and what they left out.
-pub(super) fn persons(story: &Story<'_>, steps: &[String]) -> Vec<PossibleCause> {
-    let person = (Guilty::Neither, Party::Person);
-    let mut found: Vec<PossibleCause> = Vec::new();
-    for (_, event) in story.numbered() {
-        let (step, text) = match event {
-            Event::DoubtSettled { slot, by, .. }
-                if matches!(by, SettledBy::Person { .. }) && steps.contains(&slot.step) =>
-            {
-                let text = format!("how a person settled the doubt of `{slot}`");
-                (Some(slot.step.clone()), text)
-            }
-            Event::PlanAmended { .. } => (None, "what a person wrote into the plan".to_owned()),
-            Event::GoalAmended { .. } => (None, "the goal as a person amended it".to_owned()),
-            Event::StepSkipped {
-                slot,
-                because: SkipReason::NotApproved,
-            } if steps.contains(&slot.step) => {
-                let text = format!("that a person left `{slot}` out");
-                (Some(slot.step.clone()), text)
-            }
-            _ => continue,
-        };
-        let one = possible(person, step, text);
-        if !found.contains(&one) {
-            found.push(one);
-        }
-    }
-    found
-}
-
-/// Proofs that read no output of a step, only whether it succeeded, and do not hold although all
-/// they rest on did: no answer of a tool could have made them hold. Why not where a condition or a
-/// list reads an answer: then the status rests on it too.
-fn bad_proof(story: &Story<'_>, open: &[&String], support: &[String]) -> Option<CauseFound> {
-    let (_, plan, record) = story.last_plan()?;
-    let steps = story.steps();
-    let proofs = plan.success.iter();
-    let mut proofs = proofs
-        .filter(|proof| open.contains(&&proof.criterion.value))
-        .peekable();
-    let reads_outputs = |proof: &Proof| {
-        proof.check.references().any(|reference| {
-            let status = matches!(reference.path.first(),
-                Some(Segment::Field(field)) if field == "status");
-            !(status && matches!(reference.root, Root::Step(_)))
-        })
-    };
-    // Why the first: a plan without a proof of it shows nothing of its proofs.
-    proofs.peek()?;
-    let constant = proofs.all(|proof| !reads_outputs(proof));
-    let ran = support.iter().all(|id| {
-        let done = steps
-            .get(id.as_str())
-            .is_some_and(|settled| settled.status == StepStatus::Succeeded);
-        let guarded = plan.step(id).is_none_or(|step| {
-            let when = step.when.iter().flat_map(Template::references);
-            let list = step.for_each.iter().flat_map(|each| each.list.references());
-            let mut read = when.chain(list);
-            read.any(|reference| matches!(reference.root, Root::Step(_)))
-        });
-        done && !guarded && record.steps.contains_key(id)
-    });
-    (constant && ran).then(|| {
-        let sentence = format!(
-            "the plan's proof of {} reads no output, and does not hold although all it reads \
-             succeeded",
-            listed(open.iter().copied())
-        );
-        CauseFound::proven((Guilty::Plan, Party::Planner), "bad_proof", sentence)
-    })
 }

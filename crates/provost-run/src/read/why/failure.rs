@@ -8,12 +8,12 @@ use std::collections::BTreeSet;
 
 use provost_plan::check::PlanRecord;
 
-use super::ending::persons;
 use super::found::CauseFound;
 use super::limits::limit;
 use super::origin::{LeafOrigin, origins, steps_of};
 use super::story::{Settled, Story};
 use super::support::{RootSlot, closed};
+use super::unproven::persons;
 use super::{Certainty, Guilty, Party, PossibleCause};
 use super::{refusal, service};
 use crate::call::{Purpose, Slot};
@@ -108,10 +108,10 @@ fn tool_bug(story: &Story<'_>, slot: &Slot) -> CauseFound {
 /// server moved its own definition, or the operator the pin.
 fn drift(story: &Story<'_>, slot: &Slot) -> CauseFound {
     if story.last_attempt(slot).is_some() {
-        let sentence = format!("what the server of step `{slot}` lists is not what is pinned");
+        let sentence = format!("the tool of step `{slot}` is not as it was when it was looked at");
         let step = Some(slot.step.clone());
-        let moved = "the server changed its definition".to_owned();
-        let pinned = "the pin is not that of the server".to_owned();
+        let moved = "the tool changed: its definition, its program or its place".to_owned();
+        let pinned = "the entry or the pin is not that of the tool".to_owned();
         let candidates = vec![
             possible((Guilty::Execution, Party::Tool), step.clone(), moved),
             possible((Guilty::Neither, Party::Operator), step, pinned),

@@ -13,6 +13,7 @@ use super::story::Story;
 use crate::call::Slot;
 use crate::card::QuestionPurpose;
 use crate::event::Event;
+use crate::shown::observed;
 
 /// Where a leaf came from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,6 +86,18 @@ pub(super) fn steps_of(origins: &BTreeSet<LeafOrigin>) -> Vec<&str> {
     steps.collect()
 }
 
+/// The steps whose answers the planner had seen when it wrote this step.
+pub(super) fn seen_before(story: &Story<'_>, step: &str) -> Vec<String> {
+    let Some((checked, ..)) = story.plan_of(step) else {
+        return Vec::new();
+    };
+    let seen = story.numbered().take_while(|(seq, _)| *seq < checked);
+    let seen: BTreeSet<&str> = seen
+        .filter_map(|(_, event)| Some(observed(event)?.0.step.as_str()))
+        .collect();
+    seen.into_iter().map(str::to_owned).collect()
+}
+
 /// Whether a person wrote this step of the plan that was checked at `seq`; none if an old journal
 /// does not say what they wrote.
 fn amended(story: &Story<'_>, seq: u64, step: &str) -> Option<bool> {
@@ -126,11 +139,7 @@ impl Leaves<'_> {
     }
 
     fn of_literal(&self, value: &Value) -> LeafOrigin {
-        let in_goal = |text: &str| {
-            let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-            self.goal
-                .is_some_and(|goal| goal.text.split(|c| !is_part(c)).any(|word| word == text))
-        };
+        let in_goal = |text: &str| self.goal.is_some_and(|goal| says(&goal.text, text));
         match value {
             Value::String(text) if in_goal(text) => LeafOrigin::Goal,
             Value::Number(number) if in_goal(&number.to_string()) => LeafOrigin::Goal,
@@ -180,6 +189,22 @@ impl Leaves<'_> {
         found.insert(origin);
         Some(())
     }
+}
+
+/// Whether a text has this one, not as a part of a longer word.
+fn says(text: &str, part: &str) -> bool {
+    let outside = |c: Option<char>| !c.is_some_and(is_part);
+    let mut found = text.match_indices(part).map(|(at, _)| text.split_at(at));
+    !part.is_empty()
+        && found.any(|(before, rest)| {
+            let after = rest.strip_prefix(part).unwrap_or_default();
+            outside(before.chars().next_back()) && outside(after.chars().next())
+        })
+}
+
+/// Whether a word goes on with this.
+pub(super) fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || c == '-' || c == '_'
 }
 
 /// The answers that people gave to questions of a planner.

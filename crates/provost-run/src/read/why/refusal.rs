@@ -10,12 +10,13 @@ use serde_json::Value;
 
 use super::failure::{open, possible, sources};
 use super::found::CauseFound;
-use super::origin::{LeafOrigin, origins};
+use super::origin::{LeafOrigin, is_part, origins, origins_among, seen_before};
 use super::story::{Attempted, Story};
 use super::{Guilty, Party, PossibleCause};
 use crate::call::Slot;
 use crate::event::{AttemptStarted, Event};
 use crate::outcome::Landing;
+use crate::read::words::listed;
 use crate::shown;
 
 /// Whether a call takes no argument.
@@ -82,6 +83,44 @@ fn refused(story: &Story<'_>, slot: &Slot, sentence: String) -> CauseFound {
     found
 }
 
+/// What its adapter never takes, whatever the world is like: whoever gave it is to blame. Why open
+/// of what the goal or an answer says: the plan may have put it where it does not belong.
+fn refused_here(story: &Story<'_>, slot: &Slot, attempt: &Attempted<'_>) -> Option<CauseFound> {
+    let (seq, ended) = attempt.ended?;
+    let names: BTreeSet<String> = ended.refused_args.iter().cloned().collect();
+    if names.is_empty() || ended.landing != Landing::None {
+        return None;
+    }
+    let from = origins_among(story, slot, &names).unwrap_or_default();
+    let alone = from.first().filter(|_| from.len() == 1);
+    let person = (Guilty::Neither, Party::Person);
+    let named = match alone {
+        Some(LeafOrigin::Literal) if seen_before(story, &slot.step).is_empty() => {
+            let plan = (Guilty::Plan, Party::Planner);
+            Some((plan, "bad_arguments", "the plan wrote it"))
+        }
+        Some(LeafOrigin::Amended) => Some((person, "amended_wrong", "a person wrote it")),
+        _ => None,
+    };
+    let sentence = format!(
+        "no call of `{}` may have the {} of step `{slot}`",
+        attempt.started.operation,
+        listed(&names)
+    );
+    if let Some((whom, cause, who)) = named {
+        let found = CauseFound::proven(whom, cause, format!("{sentence}, and {who}"));
+        return Some(found.by(Some(seq)));
+    }
+    let mut found = refused(story, slot, sentence);
+    // Why: nobody asked the tool, and nothing outside was looked at.
+    let asked = |one: &PossibleCause| {
+        one.party == Party::World
+            || one.party == Party::Tool && one.step.as_ref() == Some(&slot.step)
+    };
+    found.candidates.retain(|one| !asked(one));
+    Some(found)
+}
+
 /// The tool denies: the account all that it may ask for, or this one thing.
 pub(super) fn permission_denied(story: &Story<'_>, slot: &Slot) -> CauseFound {
     let whom = (Guilty::Execution, Party::Operator);
@@ -90,6 +129,9 @@ pub(super) fn permission_denied(story: &Story<'_>, slot: &Slot) -> CauseFound {
     let Some(attempt) = story.last_attempt(slot) else {
         return refused(story, slot, denied("it"));
     };
+    if let Some(found) = refused_here(story, slot, &attempt) {
+        return found;
+    }
     let ended = attempt.ended.map(|(seq, _)| seq);
     let is_none = |attempt: &Attempted<'_>| {
         let ended = attempt.ended;
@@ -134,6 +176,9 @@ pub(super) fn invalid_arguments(story: &Story<'_>, slot: &Slot) -> CauseFound {
         }
         return open(story, slot, sentence, &[Guilty::Plan]);
     };
+    if let Some(found) = refused_here(story, slot, &attempt) {
+        return found;
+    }
     let ended = attempt.ended.map(|(seq, _)| seq);
     let operation = &attempt.started.operation;
     if story.evidence.same(attempt.started, attempt.at) {
@@ -216,8 +261,10 @@ fn chosen_from_goal(story: &Story<'_>, slot: &Slot) -> bool {
         };
         word.chars().map(of).collect()
     };
-    let is_part = |c: char| c.is_alphanumeric() || c == '-' || c == '_';
-    let words: BTreeSet<&str> = goal.text.split(|c| !is_part(c)).collect();
+    // Why also by spaces: an address or a path is one word of a goal.
+    let spaced = goal.text.split_whitespace();
+    let spaced = spaced.map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()));
+    let words: BTreeSet<&str> = goal.text.split(|c| !is_part(c)).chain(spaced).collect();
     let Some(attempt) = story.last_attempt(slot) else {
         return true;
     };

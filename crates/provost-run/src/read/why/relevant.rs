@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use provost_plan::expr::{Reference, Root, Segment};
 use serde_json::{Map, Value};
 
-use super::ending::looked_at;
 use super::story::Story;
 use super::support::{closed, proof_steps, unmet};
+use super::unproven::looked_at;
 use crate::event::RunStatus;
 use crate::outcome::Class;
 

@@ -100,6 +100,10 @@ pub(super) fn ended(ended: &AttemptEnded) -> Words {
             (ended.class != Class::Ok || ended.landing != Landing::Happened)
                 .then(|| format!("effect {}", ended.landing.word())),
         )
+        .details((!ended.refused_args.is_empty()).then(|| {
+            let names = listed(&ended.refused_args);
+            format!("{names} refused before anything was sent")
+        }))
         .details(
             ended
                 .evidence

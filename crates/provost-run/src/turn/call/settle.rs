@@ -97,6 +97,7 @@ fn answered(
         message,
         retry_after,
         lacks: _,
+        refused_args,
         used,
         time,
     } = reply;
@@ -119,6 +120,7 @@ fn answered(
         message,
         evidence: Some(digest),
         retry_at,
+        refused_args,
         used,
         ..AttemptEnded::new(slot, attempt, class, landing).timed(time)
     };

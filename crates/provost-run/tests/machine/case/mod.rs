@@ -302,6 +302,7 @@ impl Case {
             vouched: false,
             rights: None,
             provost: None,
+            traceparent: None,
         };
         let (rules, now) = (self.rules.clone(), self.now);
         let begun = Run::create_beside(created, "test", rules, now, &self.said);

@@ -78,12 +78,16 @@ impl Argv {
                     let source = expression.source();
                     let value = scalar(&value)
                         .ok_or_else(|| refused(&format!("`{source}` is no text or number")))?;
+                    let never = |what: &str| {
+                        let message = unbuilt(&format!("`{source}` {what}"));
+                        Fault::refused_value(expression, Class::InvalidArguments, message)
+                    };
                     if value.contains('\0') {
-                        return Err(refused(&format!("`{source}` holds a zero byte")));
+                        return Err(never("holds a zero byte"));
                     }
                     let begins = value.chars().next().filter(|_| text.is_empty());
                     if let (Some(meaning), false) = (meaning(begins), self.is_behind_end(index)) {
-                        return Err(refused(&format!("`{source}` begins with {meaning}")));
+                        return Err(never(&format!("begins with {meaning}")));
                     }
                     text.push_str(&value);
                 }
@@ -132,6 +136,9 @@ fn scalar(value: &Value) -> Option<String> {
 }
 
 fn refused(reason: &str) -> Fault {
-    let message = format!("the command cannot be built: {reason}");
-    Fault::no_effect(Class::InvalidArguments, message)
+    Fault::no_effect(Class::InvalidArguments, unbuilt(reason))
+}
+
+fn unbuilt(reason: &str) -> String {
+    format!("the command cannot be built: {reason}")
 }

@@ -44,11 +44,11 @@ pub(super) fn append(
     request: &Request,
     deadline: &Deadline,
 ) -> Result<Value, Fault> {
-    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let path = RelativePath::of(request, "path")?;
     let text = request.text("text").unwrap_or_default();
     let shown = path.shown();
     let (_, name) = path.split();
-    root.check_name(name, &shown)?;
+    root.check_name("path", name, &shown)?;
     let folder = root.parent(&path)?;
     let created = existing(root, &path, &folder, true)?.is_none();
     let before = |error: &dyn std::fmt::Display| root.broken(&shown, &error.to_string());

@@ -17,7 +17,7 @@ use super::write::existing;
 use crate::fault::{Fault, Request};
 
 pub(super) fn delete(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
-    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let path = RelativePath::of(request, "path")?;
     let (folder, stat) = found(root, &path)?;
     let (shown, (_, name)) = (path.shown(), path.split());
     match unlinkat(&folder, name, AtFlags::empty()) {
@@ -30,12 +30,12 @@ pub(super) fn delete(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fa
 }
 
 pub(super) fn rename(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
-    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
-    let to = RelativePath::parse(request.text("to").unwrap_or_default())?;
+    let path = RelativePath::of(request, "path")?;
+    let to = RelativePath::of(request, "to")?;
     let (folder, stat) = found(root, &path)?;
     let (shown, target) = (path.shown(), to.shown());
     let ((_, name), (_, new_name)) = (path.split(), to.split());
-    root.check_name(new_name, &target)?;
+    root.check_name("to", new_name, &target)?;
     let new_folder = root.parent(&to)?;
     let flags = RenameFlags::NOREPLACE;
     match renameat_with(&folder, name, &new_folder, new_name, flags) {
@@ -53,7 +53,7 @@ pub(super) fn rename(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fa
 fn found(root: &OpenRoot<'_>, path: &RelativePath) -> Result<(OwnedFd, Stat), Fault> {
     let shown = path.shown();
     let (_, name) = path.split();
-    root.check_name(name, &shown)?;
+    root.check_name("path", name, &shown)?;
     let folder = root.parent(path)?;
     match existing(root, path, &folder, true)? {
         Some(stat) => Ok((folder, stat)),

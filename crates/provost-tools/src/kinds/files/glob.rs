@@ -19,7 +19,7 @@ impl Glob {
     pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
         let invalid = |what: &str| {
             let message = format!("`{text}` is not a file pattern: {what}");
-            Fault::no_effect(Class::InvalidArguments, message)
+            Fault::refused("glob", Class::InvalidArguments, message)
         };
         if text.is_empty() || text.len() > GLOB_BYTES_MAX {
             return Err(invalid("it is empty or too long"));
@@ -30,7 +30,7 @@ impl Glob {
         let parts = text.split('/').map(str::to_owned).collect::<Vec<_>>();
         if text.starts_with('/') || parts.iter().any(|part| part == "..") {
             let message = format!("`{text}` would leave the root");
-            return Err(Fault::no_effect(Class::PermissionDenied, message));
+            return Err(Fault::refused("glob", Class::PermissionDenied, message));
         }
         if parts.iter().any(|part| part.is_empty() || part == ".") {
             return Err(invalid("it holds an empty part or `.`"));

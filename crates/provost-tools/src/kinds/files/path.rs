@@ -5,7 +5,7 @@
 
 use provost_run::outcome::Class;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Request};
 use crate::limits::{PATH_BYTES_MAX, PATH_DEPTH_MAX};
 
 /// A path below a root: one or more plain names.
@@ -15,27 +15,37 @@ pub(crate) struct RelativePath {
 }
 
 impl RelativePath {
-    pub(crate) fn parse(text: &str) -> Result<Self, Fault> {
-        let invalid = |what: &str| {
-            let message = format!("`{text}` is not a path below the root: {what}");
-            Fault::no_effect(Class::InvalidArguments, message)
+    /// The path that an argument of a call gives.
+    pub(crate) fn of(request: &Request, arg: &str) -> Result<Self, Fault> {
+        Self::parse(arg, request.text(arg).unwrap_or_default())
+    }
+
+    /// Reads a path that the argument `arg` gives.
+    pub(crate) fn parse(arg: &str, text: &str) -> Result<Self, Fault> {
+        let refused = |message: String| Fault::refused(arg, Class::InvalidArguments, message);
+        let invalid =
+            |what: &str| refused(format!("`{text}` is not a path below the root: {what}"));
+        let leaves = |why: &str| {
+            let message = format!("`{text}` would leave the root: {why}");
+            Fault::refused(arg, Class::PermissionDenied, message)
         };
         if text.is_empty() {
             return Err(invalid("it is empty"));
         }
         if text.len() > PATH_BYTES_MAX {
-            let message = format!("a path has at most {PATH_BYTES_MAX} bytes");
-            return Err(Fault::no_effect(Class::InvalidArguments, message));
+            return Err(refused(format!(
+                "a path has at most {PATH_BYTES_MAX} bytes"
+            )));
         }
         if text.chars().any(char::is_control) {
             return Err(invalid("it holds a control character"));
         }
         if text.starts_with('/') {
-            return Err(leaves(text, "it begins with `/`"));
+            return Err(leaves("it begins with `/`"));
         }
         let parts = text.split('/').map(str::to_owned).collect::<Vec<_>>();
         if parts.iter().any(|part| part == "..") {
-            return Err(leaves(text, "it holds `..`"));
+            return Err(leaves("it holds `..`"));
         }
         if parts.iter().any(|part| part.is_empty() || part == ".") {
             return Err(invalid("it holds an empty part or `.`"));
@@ -60,11 +70,6 @@ impl RelativePath {
     }
 }
 
-fn leaves(text: &str, why: &str) -> Fault {
-    let message = format!("`{text}` would leave the root: {why}");
-    Fault::no_effect(Class::PermissionDenied, message)
-}
-
 #[cfg(test)]
 mod tests {
     use provost_run::outcome::Class;
@@ -73,7 +78,11 @@ mod tests {
 
     #[test]
     fn a_path_has_only_plain_names() {
-        let class = |text: &str| RelativePath::parse(text).err().map(|fault| fault.class);
+        let class = |text: &str| {
+            RelativePath::parse("path", text)
+                .err()
+                .map(|fault| fault.class)
+        };
         for good in ["a", "a/b.txt", "a b/ü", ".hidden", "a/..b", "..."] {
             assert_eq!(class(good), None, "{good}");
         }

@@ -101,7 +101,7 @@ impl<'a> OpenRoot<'a> {
     pub(crate) fn file(&self, path: &RelativePath) -> Result<(File, Metadata), Fault> {
         let shown = path.shown();
         let (_, name) = path.split();
-        self.check_name(name, &shown)?;
+        self.check_name("path", name, &shown)?;
         let parent = self.parent(path)?;
         let file = openat(&parent, name, FILE, Mode::empty())
             .map(File::from)
@@ -113,15 +113,15 @@ impl<'a> OpenRoot<'a> {
         Ok((file, meta))
     }
 
-    /// Refuses names that are taken for keys, and that of the table of keys.
-    pub(crate) fn check_name(&self, name: &str, shown: &str) -> Result<(), Fault> {
+    /// Refuses names that are taken for keys, and that of the table of keys. `arg` gave the name.
+    pub(crate) fn check_name(&self, arg: &str, name: &str, shown: &str) -> Result<(), Fault> {
         if name == TABLE {
             let message = format!("`{shown}` holds the keys of what was added here");
-            return Err(Fault::no_effect(Class::PermissionDenied, message));
+            return Err(Fault::refused(arg, Class::PermissionDenied, message));
         }
         if is_key_name(Path::new(name)) {
             let message = format!("`{shown}` is taken for a key, which no tool may touch");
-            return Err(Fault::no_effect(Class::PermissionDenied, message));
+            return Err(Fault::refused(arg, Class::PermissionDenied, message));
         }
         Ok(())
     }

@@ -26,10 +26,10 @@ pub(super) fn write(
     request: &Request,
     overwrite: bool,
 ) -> Result<Value, Fault> {
-    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let path = RelativePath::of(request, "path")?;
     let text = request.text("text").unwrap_or_default();
     let (_, name) = path.split();
-    root.check_name(name, &path.shown())?;
+    root.check_name("path", name, &path.shown())?;
     let folder = root.parent(&path)?;
     let old = existing(root, &path, &folder, overwrite)?;
     let draft = Draft {
@@ -44,12 +44,12 @@ pub(super) fn write(
 
 /// Replaces a text that stands once in a file.
 pub(super) fn edit(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
-    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let path = RelativePath::of(request, "path")?;
     let (old, new) = (request.text("old"), request.text("new"));
     let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
     let shown = path.shown();
     let (_, name) = path.split();
-    root.check_name(name, &shown)?;
+    root.check_name("path", name, &shown)?;
     let folder = root.parent(&path)?;
     let conflict = |message: String| Fault::no_effect(Class::Conflict, message);
     let Some(before) = existing(root, &path, &folder, true)? else {
@@ -133,9 +133,9 @@ impl Draft<'_> {
 
 /// Makes a folder; one that is there already stays as it is.
 pub(super) fn make_folder(root: &OpenRoot<'_>, request: &Request) -> Result<Value, Fault> {
-    let path = RelativePath::parse(request.text("path").unwrap_or_default())?;
+    let path = RelativePath::of(request, "path")?;
     let (shown, (_, name)) = (path.shown(), path.split());
-    root.check_name(name, &shown)?;
+    root.check_name("path", name, &shown)?;
     let parent = root.parent(&path)?;
     let made = rustix::fs::mkdirat(&parent, name, Mode::from_raw_mode(0o755));
     let created = match made {

@@ -45,6 +45,9 @@ pub(crate) struct HttpSettings {
     pub(crate) base: BaseUrl,
     pub(crate) auth: Option<AuthSetting>,
     pub(crate) headers: Vec<(String, String)>,
+    /// Whether each request says where it stands in the trace of its run. Why in no digest: it
+    /// changes nothing of what is asked for.
+    pub(crate) propagate: bool,
     pub(crate) endpoints: BTreeMap<String, Endpoint>,
 }
 
@@ -71,6 +74,7 @@ impl HttpSettings {
         let auth = auth_node.and_then(|node| auth(node, fields.diagnostics()));
         let headers_node = fields.node("headers");
         let headers = constant_headers(fields);
+        let propagate = fields.boolean("propagate").unwrap_or(false);
         fields.required("ops");
         let mut connection = json!({
             "base_url": base.as_ref().map(|base| base.value.to_string()),
@@ -91,6 +95,7 @@ impl HttpSettings {
             base: base?.value,
             auth,
             headers,
+            propagate,
             endpoints,
         };
         Some((Arc::new(settings), operations))

@@ -119,6 +119,7 @@ impl RequestTemplate {
 
     fn path(&self, scope: &Scope<'_>) -> Result<String, Fault> {
         let mut path = String::new();
+        let mut climbs = None;
         for part in self.path.parts() {
             match part {
                 Part::Text(text) => path.push_str(text),
@@ -128,12 +129,18 @@ impl RequestTemplate {
                     let text = text.ok_or_else(|| {
                         refused(&format!("`{}` is empty or no text", expression.source()))
                     })?;
+                    climbs = climbs.or(matches!(text.as_str(), "." | "..").then_some(expression));
                     path.push_str(&segment(&text));
                 }
             }
         }
         if path.split('/').any(|segment| matches!(segment, "." | "..")) {
-            return Err(refused(&format!("the path `{path}` would climb")));
+            let reason = format!("the path `{path}` would climb");
+            let Some(expression) = climbs else {
+                return Err(refused(&reason));
+            };
+            let class = Class::InvalidArguments;
+            return Err(Fault::refused_value(expression, class, unbuilt_as(&reason)));
         }
         Ok(path)
     }
@@ -204,6 +211,9 @@ fn unbuilt(error: &EvalError) -> Fault {
 }
 
 fn refused(reason: &str) -> Fault {
-    let message = format!("the request cannot be built: {reason}");
-    Fault::no_effect(Class::InvalidArguments, message)
+    Fault::no_effect(Class::InvalidArguments, unbuilt_as(reason))
+}
+
+fn unbuilt_as(reason: &str) -> String {
+    format!("the request cannot be built: {reason}")
 }

@@ -74,6 +74,7 @@ pub fn run(verb: &CallArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         mode: None,
         ask: verb.begin.ask_mode(workspace.ask()),
         again: verb.begin.again,
+        traceparent: verb.begin.traceparent,
     };
     let engine = place.engine(workspace)?;
     drive(place, &engine, Start::New(Box::new(new)), verb.watching)

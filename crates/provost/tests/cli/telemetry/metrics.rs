@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use sim::canary;
+use sim::model::{Local, Scripted};
 
 use super::{IDLE, Mood, TraceReceiver, sends_to, time_passes};
 use crate::export::attributes;
@@ -122,6 +123,7 @@ fn measured(place: &Workplace, all: &mut BTreeMap<String, String>) {
         let (name, about) = match operation.as_str() {
             "invoke_workflow" => ("gen_ai.invoke_agent.duration", "gen_ai.agent.name"),
             "execute_tool" => ("gen_ai.execute_tool.duration", "gen_ai.tool.name"),
+            "chat" => ("gen_ai.client.operation.duration", "gen_ai.request.model"),
             _ => continue,
         };
         let kept = ["gen_ai.operation.name", about, "error.type"];
@@ -214,4 +216,55 @@ fn what_is_sent_again_is_counted_once_and_what_was_missed_is_not_lost() {
     );
     let again = points(&arrived(&receiver));
     assert_eq!(again, wanted(&place, &again));
+}
+
+/// A plan that counts the orders of somebody.
+fn counting(customer: &str) -> Value {
+    json!({ "plan": {
+        "steps": [ { "id": "count", "tool": "shop.orders", "args": { "customer": customer } } ],
+        "success": [ { "for": "goal", "check": "${ steps.count.output.row.total >= 0 }" } ],
+        "answer": [ { "text": "${ steps.count.output.row.total } orders", "cites": ["count"] } ],
+    } })
+}
+
+#[test]
+fn how_long_a_model_took_is_measured_for_each_request() {
+    let receiver = TraceReceiver::start(Mood::Takes);
+    let place = Workplace::new();
+    // The first plan names no tool that is there, and the model is asked again.
+    let mut unknown = counting("ada");
+    unknown["plan"]["steps"][0]["tool"] = json!("shop.nothing");
+    let script = [unknown, counting("ada"), counting("grace")];
+    let model = Local::start(script.map(Scripted::json)).unwrap();
+    let config = std::fs::read_to_string(place.path("provost.toml")).unwrap();
+    let planner = format!(
+        "\n[models.large]\nkind = \"openai\"\nmodel = \"scripted-1\"\n\
+         key = \"env:PROVOST_CANARY_KEY\"\nbase_url = \"{}\"\n\
+         [planner]\nkind = \"model\"\nmodel = \"large\"\n",
+        model.url()
+    );
+    place.write("provost.toml", config + &planner);
+    sends_to(&place, &receiver.url, METRICS);
+    for goal in ["How much did ada order?", "How much did grace order?"] {
+        place.run(&["run", goal]).exits(0);
+    }
+    place.run(&IDLE).exits(0);
+    let sent = points(&arrived(&receiver));
+    let mut spans = BTreeMap::new();
+    measured(&place, &mut spans);
+    let of = |all: &BTreeMap<String, String>| -> Vec<(String, String)> {
+        let named = |name: &&String| name.starts_with("gen_ai.client.operation.duration ");
+        let named = all.iter().filter(|(name, _)| named(name));
+        named
+            .map(|(name, told)| (name.clone(), told.clone()))
+            .collect()
+    };
+    let told = of(&sent);
+    assert_eq!(told, of(&spans));
+    let [(name, count)] = told.as_slice() else {
+        panic!("one series of one model: {told:?}");
+    };
+    assert!(name.contains("scripted-1"), "{name}");
+    assert!(count.starts_with("3.000000 "), "three requests: {count}");
+    assert_eq!(model.model().ledger().len(), 3);
 }

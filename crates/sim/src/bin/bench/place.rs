@@ -101,6 +101,7 @@ impl Place {
             mode: None,
             ask: AskMode::Step,
             again: false,
+            traceparent: None,
         };
         let session = self.engine.begin(new, &mut Unwatched).await?;
         self.drive(session).await

@@ -118,6 +118,7 @@ fn new_run() -> NewRun {
         mode: None,
         ask: provost_run::event::AskMode::Step,
         again: false,
+        traceparent: None,
     }
 }
 

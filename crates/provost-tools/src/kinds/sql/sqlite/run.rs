@@ -195,7 +195,8 @@ impl SqliteRunner<'_> {
             let named =
                 !argument.is_empty() && !matches!(self.statement.text, StatementText::Adhoc);
             if !named {
-                return Err(self.wrong("an ad-hoc query takes no parameters"));
+                let message = "an ad-hoc query takes no parameters";
+                return Err(self.no_query(Class::InvalidArguments, message));
             }
             // Why: an argument that the call leaves out is NULL, as an absent value is in SQL.
             let value = self.request.args.get(argument).unwrap_or(&Value::Null);
@@ -214,9 +215,21 @@ impl SqliteRunner<'_> {
         self.statement.wrong(&self.request.operation.name, message)
     }
 
+    /// The statement is none that a query may be, whatever the database holds.
+    fn no_query(&self, class: Class, message: &str) -> Fault {
+        match self.statement.text {
+            StatementText::Adhoc => Fault::refused("sql", class, message),
+            StatementText::Query(_) | StatementText::Execute(_) => self.wrong(message),
+        }
+    }
+
     fn not_a_read(&self) -> Fault {
         let message = "this query may only read: one SELECT, without ATTACH, PRAGMA or changes";
         match self.statement.text {
+            StatementText::Adhoc if !selects(self.request.text("sql").unwrap_or_default()) => {
+                self.no_query(Class::PermissionDenied, message)
+            }
+            // Why apart: a view that it selects from may be what is denied.
             StatementText::Adhoc => Fault::no_effect(Class::PermissionDenied, message),
             StatementText::Query(_) | StatementText::Execute(_) => self.wrong(message),
         }
@@ -225,11 +238,18 @@ impl SqliteRunner<'_> {
     /// A statement that could not be prepared.
     fn refused(&self, error: &Error) -> Fault {
         if matches!(error, Error::MultipleStatement) {
-            return self.wrong("it holds more than one statement");
+            let message = "it holds more than one statement";
+            return self.no_query(Class::InvalidArguments, message);
         }
         match error.sqlite_error_code() {
             Some(ErrorCode::AuthorizationForStatementDenied) => self.not_a_read(),
-            Some(ErrorCode::Unknown | ErrorCode::TooBig) | None => self.wrong(&plain(error)),
+            Some(ErrorCode::Unknown | ErrorCode::TooBig) | None => {
+                let said = plain(error);
+                match is_no_sql(&said) {
+                    true => self.no_query(Class::InvalidArguments, &said),
+                    false => self.wrong(&said),
+                }
+            }
             Some(_) => self.failed(error),
         }
     }
@@ -290,4 +310,18 @@ fn value(cell: ValueRef<'_>, column: &str) -> Result<Value, Fault> {
             return Err(Fault::bad_output(message));
         }
     })
+}
+
+/// Whether a statement begins as one that reads, or in no way that tells.
+fn selects(sql: &str) -> bool {
+    let word = sql.trim_start().split(|c: char| !c.is_alphabetic()).next();
+    let word = word.unwrap_or_default().to_ascii_lowercase();
+    ["", "select", "with", "values", "explain"].contains(&word.as_str())
+}
+
+/// Whether SQLite says of a text that it is none of its statements, whatever a database holds.
+fn is_no_sql(said: &str) -> bool {
+    said.ends_with(": syntax error")
+        || said == "incomplete input"
+        || said.starts_with("unrecognized token: ")
 }
