@@ -20,6 +20,7 @@ mod crashing;
 mod earlier;
 mod flips;
 mod goals;
+mod guarding;
 mod heads;
 mod logged;
 mod opening;

@@ -4,6 +4,8 @@
 //! nothing: the facts go to [`provost_run::admission`], which does. INVARIANT: an append that is
 //! not admitted leaves no row behind.
 
+use std::cell::Cell;
+
 use provost_run::admission::{
     AdmissionEntry, AdmissionFacts, Begin, Breaker, CallTarget, Denial, Stop, ToolRow, admit,
     planner_slot, set_aside,
@@ -16,12 +18,48 @@ use super::earlier::EarlierRuns;
 use super::{Store, StoreError, budgets};
 use crate::owner::Owner;
 
+/// Which of the shared tables have a row, as a transaction found them.
+///
+/// Why asked first, and at once: most have none, and to ask each of them at every attempt takes as
+/// long as all else that admits it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Occupied {
+    /// A statement was posted for the run that nobody took.
+    pub(super) unheard: bool,
+    stops: bool,
+    in_flight: bool,
+    admission: bool,
+}
+
+impl Occupied {
+    pub(super) fn of(connection: &Connection, run: &str) -> rusqlite::Result<Self> {
+        connection
+            .prepare_cached(
+                "SELECT EXISTS (SELECT 1 FROM posted_statements WHERE run = ?1 AND taken IS NULL), \
+                 EXISTS (SELECT 1 FROM stops), EXISTS (SELECT 1 FROM in_flight), \
+                 EXISTS (SELECT 1 FROM admission)",
+            )?
+            .query_row([run], |row| {
+                Ok(Self {
+                    unheard: row.get(0)?,
+                    stops: row.get(1)?,
+                    in_flight: row.get(2)?,
+                    admission: row.get(3)?,
+                })
+            })
+    }
+}
+
 /// Whose rows are changed, and when.
 pub(super) struct AdmissionTx<'c> {
     pub(super) connection: &'c Connection,
     pub(super) earlier: &'c mut EarlierRuns,
     pub(super) owner: &'c Owner,
     pub(super) run: &'c str,
+    /// As it was before this append changed anything.
+    pub(super) occupied: Occupied,
+    /// Whether this append made a row of a tool.
+    pub(super) remembers: Cell<bool>,
     /// Now, as the run tells time.
     pub(super) at_ms: i64,
     /// Now, as the store tells time: what several runs share is judged by one clock.
@@ -247,6 +285,9 @@ impl AdmissionTx<'_> {
     }
 
     fn tool_row(&self, tool: &str) -> rusqlite::Result<Option<ToolRow>> {
+        if !self.occupied.admission && !self.remembers.get() {
+            return Ok(None);
+        }
         let text: Option<String> = self
             .connection
             .prepare_cached("SELECT row FROM admission WHERE tool = ?1")?
@@ -256,6 +297,7 @@ impl AdmissionTx<'_> {
     }
 
     fn keep_tool_row(&self, tool: &str, row: &ToolRow) -> rusqlite::Result<()> {
+        self.remembers.set(true);
         let text = serde_json::to_string(row).unwrap_or_default();
         self.connection
             .prepare_cached("INSERT OR REPLACE INTO admission VALUES (?1, ?2)")?
@@ -264,6 +306,9 @@ impl AdmissionTx<'_> {
     }
 
     fn stop(&self, begin: &Begin) -> rusqlite::Result<Option<Stop>> {
+        if !self.occupied.stops {
+            return Ok(None);
+        }
         let mut query = self
             .connection
             .prepare_cached("SELECT scope, name, by, reason FROM stops")?;
@@ -324,6 +369,10 @@ impl AdmissionTx<'_> {
     }
 
     fn end(&self, slot: &Slot, tool: &str) -> rusqlite::Result<()> {
+        // Why of before: no attempt begins and ends in one append.
+        if !self.occupied.in_flight {
+            return Ok(());
+        }
         self.connection
             .prepare_cached("DELETE FROM in_flight WHERE tool = ?1 AND run = ?2 AND slot = ?3")?
             .execute([tool, self.run, slot.to_string().as_str()])

@@ -12,7 +12,7 @@ use provost_run::event::Event;
 use provost_run::spending::Spending;
 use rusqlite::{Connection, OptionalExtension as _, params};
 
-use super::read::{self, EventRow};
+use super::read::{EventRow, EventsOfKinds, RunEnd};
 use super::{Store, StoreError, payloads};
 
 /// Money in millionths and tokens, by period.
@@ -90,17 +90,20 @@ fn add(budgets: &mut Budgets, spent: &Spent) {
 pub(super) fn told(connection: &Connection) -> Result<Budgets, StoreError> {
     let mut budgets = Budgets::new();
     let pruned = payloads::of(connection)?;
-    for (n, run) in read::numbers(connection)? {
-        if let Some((kept, _)) = pruned.get(&run) {
-            let head = read::run(connection, &run)?;
-            kept.check_end(head.head_seq, &head.head)?;
+    let mut events = EventsOfKinds::new(connection, &Spending::KINDS)?;
+    let mut runs = connection
+        .prepare(&format!("SELECT {} FROM runs ORDER BY n", RunEnd::COLUMNS))
+        .map_err(StoreError::read)?;
+    let mut runs = runs.query([]).map_err(StoreError::read)?;
+    while let Some(row) = runs.next().map_err(StoreError::read)? {
+        let run = RunEnd::read(row).map_err(StoreError::read)?;
+        if let Some((kept, _)) = pruned.get(&run.id) {
+            kept.check_end(run.seq, &run.link)?;
             kept.spend(&mut budgets);
             continue;
         }
         let mut spending = Spending::default();
-        read::each_event(connection, n, &run, |row| {
-            apply(&mut spending, &mut budgets, row, &run)
-        })?;
+        events.each(&run, |row| apply(&mut spending, &mut budgets, row, &run.id))?;
     }
     Ok(budgets)
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use provost_run::open_effects::{OpenEffect, OpenEffects};
 use rusqlite::{Connection, params};
 
-use super::read::{self, EventRow};
+use super::read::{EventRow, EventsOfKinds, RunEnd};
 use super::{StoreError, payloads};
 
 /// What is open, by run and slot.
@@ -47,28 +47,28 @@ pub(super) fn apply(
 /// What the events say is open. A run that succeeded leaves nothing open and is not read.
 pub(super) fn told(connection: &Connection) -> Result<OpenEffectRow, StoreError> {
     let mut runs = connection
-        .prepare(
-            "SELECT runs.n, runs.id FROM runs \
+        .prepare(&format!(
+            "SELECT {} FROM runs \
              LEFT JOIN events ON events.run = runs.n AND events.seq = runs.head_seq \
              WHERE events.kind IS NOT 'RunEnded' \
              OR json_extract(events.payload, '$.status') IS NOT 'succeeded'",
-        )
+            RunEnd::COLUMNS
+        ))
         .map_err(StoreError::read)?;
     let mut runs = runs.query([]).map_err(StoreError::read)?;
     let mut open = OpenEffectRow::new();
     let pruned = payloads::of(connection)?;
+    let mut events = EventsOfKinds::new(connection, &OpenEffects::KINDS)?;
     while let Some(row) = runs.next().map_err(StoreError::read)? {
-        let (n, run): (i64, String) = (
-            row.get(0).map_err(StoreError::read)?,
-            row.get(1).map_err(StoreError::read)?,
-        );
+        let run = RunEnd::read(row).map_err(StoreError::read)?;
         // Why nothing of it: no run is pruned with an effect that is open.
-        if let Some((kept, _)) = pruned.get(&run) {
-            let head = read::run(connection, &run)?;
-            kept.check_end(head.head_seq, &head.head)?;
+        if let Some((kept, _)) = pruned.get(&run.id) {
+            kept.check_end(run.seq, &run.link)?;
             continue;
         }
-        open.extend(of_run(&told_by(connection, n, &run)?, &run));
+        let mut effects = OpenEffects::default();
+        events.each(&run, |row| apply(&mut effects, row, &run.id))?;
+        open.extend(of_run(&effects, &run.id));
     }
     Ok(open)
 }
@@ -79,12 +79,6 @@ pub(super) fn of_run(effects: &OpenEffects, run: &str) -> OpenEffectRow {
         ((run.to_owned(), slot.to_string()), open.clone())
     };
     effects.open().iter().map(named).collect()
-}
-
-fn told_by(connection: &Connection, n: i64, run: &str) -> Result<OpenEffects, StoreError> {
-    let mut effects = OpenEffects::default();
-    read::each_event(connection, n, run, |row| apply(&mut effects, row, run))?;
-    Ok(effects)
 }
 
 fn rows(connection: &Connection) -> rusqlite::Result<BTreeMap<(String, String), Row>> {

@@ -118,16 +118,6 @@ pub(super) fn take(connection: &Connection, n: i64, became: &str) -> rusqlite::R
         .map(|_| ())
 }
 
-/// Whether a statement was posted for the run that nobody took.
-pub(super) fn is_unheard(connection: &Connection, run: &str) -> rusqlite::Result<bool> {
-    connection
-        .prepare_cached(
-            "SELECT EXISTS \
-             (SELECT 1 FROM posted_statements WHERE run = ?1 AND taken IS NULL)",
-        )?
-        .query_row([run], |row| row.get(0))
-}
-
 const UNTAKEN: &str = "SELECT n, run, statement, at_ms FROM posted_statements \
      WHERE run = ?1 AND taken IS NULL ORDER BY n LIMIT ?2";
 const UNTAKEN_BEFORE_FORMAT_9: &str = "SELECT n, run, word, at_ms FROM words \

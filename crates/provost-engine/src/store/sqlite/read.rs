@@ -3,7 +3,7 @@
 use provost_plan::digest::{Digest, Domain};
 use provost_run::event::{Event, RunStatus};
 use rusqlite::types::Value as Sql;
-use rusqlite::{Connection, OptionalExtension as _, Row, params};
+use rusqlite::{CachedStatement, Connection, OptionalExtension as _, Row, params};
 use serde_json::Value;
 
 use super::{StoreError, StoredEvent, StoredEvidence};
@@ -284,18 +284,6 @@ pub(super) fn load(connection: &Connection, id: &str) -> Result<Vec<StoredEvent>
     Ok(events)
 }
 
-/// The numbers and ids of all runs.
-pub(super) fn numbers(connection: &Connection) -> Result<Vec<(i64, String)>, StoreError> {
-    connection
-        .prepare("SELECT n, id FROM runs ORDER BY n")
-        .and_then(|mut query| {
-            query
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
-                .collect()
-        })
-        .map_err(StoreError::read)
-}
-
 /// How far the events of a run were read: the last one and its link.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventPlace {
@@ -348,14 +336,86 @@ pub(super) fn each_event_after(
 
 /// Checks that the events of a run end where its row says.
 pub(super) fn check_head(head: &RunRow, seq: u64, link: &Digest) -> Result<(), StoreError> {
-    if (head.head_seq, &head.head) == (seq, link) {
+    check_end(
+        &head.id,
+        head.head_seq,
+        &head.head,
+        EventPlace { seq, link: *link },
+    )
+}
+
+fn check_end(
+    run: &str,
+    head_seq: u64,
+    head: &Digest,
+    EventPlace { seq, link }: EventPlace,
+) -> Result<(), StoreError> {
+    if (head_seq, head) == (seq, &link) {
         return Ok(());
     }
     Err(StoreError::ChainBroken {
-        run: head.id.clone(),
-        seq: seq.min(head.head_seq) + u64::from(seq != head.head_seq),
-        reason: format!("the run's row ends at event {}", head.head_seq),
+        run: run.to_owned(),
+        seq: seq.min(head_seq) + u64::from(seq != head_seq),
+        reason: format!("the run's row ends at event {head_seq}"),
     })
+}
+
+/// A run, and where it ends as its row says.
+pub(super) struct RunEnd {
+    pub(super) n: i64,
+    pub(super) id: String,
+    pub(super) seq: u64,
+    pub(super) link: Digest,
+}
+
+impl RunEnd {
+    pub(super) const COLUMNS: &str = "runs.n, runs.id, runs.head_seq, runs.head";
+
+    /// Reads the columns [`Self::COLUMNS`].
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            n: row.get(0)?,
+            id: row.get(1)?,
+            seq: row.get(2)?,
+            link: Digest::from_bytes(row.get(3)?),
+        })
+    }
+}
+
+/// Events of runs of which only some kinds are asked about. The chain is checked through every
+/// header. Why no other payload: who asks about all runs of a journal would read and digest every
+/// text in it.
+pub(super) struct EventsOfKinds<'c> {
+    query: CachedStatement<'c>,
+}
+
+impl<'c> EventsOfKinds<'c> {
+    pub(super) fn new(connection: &'c Connection, kinds: &[&str]) -> Result<Self, StoreError> {
+        let kinds = kinds.join("', '");
+        let query = connection.prepare_cached(&format!(
+            "SELECT seq, at_ms, kind, version, CASE WHEN kind IN ('{kinds}') THEN payload END, \
+             digest, link FROM events WHERE run = ?1 ORDER BY seq"
+        ));
+        let query = query.map_err(StoreError::read)?;
+        Ok(Self { query })
+    }
+
+    /// Gives each event of a run; one of another kind has no payload.
+    pub(super) fn each(
+        &mut self,
+        run: &RunEnd,
+        mut take: impl FnMut(&EventRow) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let EventPlace { mut seq, mut link } = EventPlace::START;
+        let mut rows = self.query.query([run.n]).map_err(StoreError::read)?;
+        while let Some(row) = rows.next().map_err(StoreError::read)? {
+            let event = EventRow::read(row).map_err(StoreError::read)?;
+            event.check(&run.id, seq, &link)?;
+            take(&event)?;
+            (seq, link) = (event.seq, event.link);
+        }
+        check_end(&run.id, run.seq, &run.link, EventPlace { seq, link })
+    }
 }
 
 /// Whether the journal has a table: one of an older format is read as it is.

@@ -5,6 +5,7 @@
 //! of the database inside a batch, or at its commit, is answered to the whole batch, and ends
 //! all writing: what the disk holds is then no longer known.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -15,12 +16,12 @@ use provost_plan::digest::Digest;
 use provost_run::admission::AdmissionEntry;
 use rusqlite::{Connection, ErrorCode, OptionalExtension as _, params};
 
-use super::admission::{AdmissionTx, Refusal};
+use super::admission::{AdmissionTx, Occupied, Refusal};
 use super::earlier::EarlierRuns;
 use super::error::plain;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
-use super::{CommitReceipt, StoreError, change, notices, posted_statements, read, run_facts};
+use super::{CommitReceipt, StoreError, change, notices, read, run_facts};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
@@ -485,9 +486,8 @@ impl Writer {
             return Ok(Ok(Vec::new()));
         }
         let begins = |entry: &AdmissionEntry| matches!(entry, AdmissionEntry::Begin(_));
-        if append.admission.iter().any(begins)
-            && posted_statements::is_unheard(&self.connection, &append.run)?
-        {
+        let mut occupied = Occupied::of(&self.connection, &append.run)?;
+        if append.admission.iter().any(begins) && occupied.unheard {
             let run = append.run.clone();
             return Ok(Err(StoreError::Unheard { run }));
         }
@@ -500,7 +500,10 @@ impl Writer {
         )?;
         match held {
             Ok(rows) if rows.is_empty() => {}
-            Ok(rows) => self.log(batch, &[LogEvent::TablesRestored { rows }])?,
+            Ok(rows) => {
+                self.log(batch, &[LogEvent::TablesRestored { rows }])?;
+                occupied = Occupied::of(&self.connection, &append.run)?;
+            }
             Err(error) => return Ok(Err(error)),
         }
         let mut desk = AdmissionTx {
@@ -508,6 +511,8 @@ impl Writer {
             earlier: &mut self.earlier,
             owner: &self.owner,
             run: &append.run,
+            occupied,
+            remembers: Cell::new(false),
             at_ms: append.events.last().map_or(0, |event| event.at_ms),
             now_ms: self.clock.now_ms(),
         };

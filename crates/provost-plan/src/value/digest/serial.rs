@@ -131,6 +131,8 @@ struct Map<'t> {
     first: usize,
     /// Whether every name is ASCII that stands in the text as it is.
     plain: bool,
+    /// Whether they came in their order, as far as all names are plain.
+    sorted: bool,
     close: &'static str,
 }
 
@@ -173,6 +175,7 @@ impl<'t> Map<'t> {
             first: out.entries.len(),
             out,
             plain: true,
+            sorted: true,
             close,
         }
     }
@@ -192,10 +195,18 @@ impl<'t> Map<'t> {
             end: value,
             prefix: 0,
         };
-        let name = entry.name(&self.out.text).as_bytes();
-        self.plain &= name.is_ascii() && !name.contains(&b'\\');
-        let prefix = prefix(name);
-        self.out.entries.push(Entry { prefix, ..entry });
+        let Out { text, entries } = &mut *self.out;
+        let name = entry.name(text).as_bytes();
+        let special = |byte: &u8| (*byte >= 0x80) | (*byte == b'\\');
+        // Why to the end: many bytes are looked at in one step where none decides.
+        self.plain &= !name.iter().fold(false, |any, byte| any | special(byte));
+        let entry = Entry {
+            prefix: prefix(name),
+            ..entry
+        };
+        let before = entries.get(self.first..).and_then(<[Entry]>::last);
+        self.sorted &= before.is_none_or(|before| before.cmp(&entry, text).is_le());
+        entries.push(entry);
         Ok(())
     }
 
@@ -221,11 +232,12 @@ impl<'t> Map<'t> {
             begin,
             first,
             plain,
+            sorted,
             close,
         } = self;
         let Out { text, entries } = out;
-        let own = entries.get_mut(first..).unwrap_or_default();
-        if !(plain && own.is_sorted_by(|one, two| one.cmp(two, text).is_le())) {
+        if !(plain && sorted) {
+            let own = entries.get_mut(first..).unwrap_or_default();
             sort(text, begin, own, plain);
         }
         entries.truncate(first);
@@ -255,6 +267,9 @@ fn sort(text: &mut String, begin: usize, entries: &mut [Entry], plain: bool) {
 
 /// The first eight bytes of a name as a number that orders as they do; a shorter name comes first.
 fn prefix(name: &[u8]) -> u64 {
+    if let Some(first) = name.first_chunk() {
+        return u64::from_be_bytes(*first);
+    }
     let mut first = [0; 8];
     for (place, byte) in first.iter_mut().zip(name) {
         *place = *byte;

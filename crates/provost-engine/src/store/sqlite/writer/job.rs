@@ -35,10 +35,11 @@ impl Job {
     pub(super) fn is_durable(&self) -> bool {
         match self {
             Self::Append(append, _) => append.durable,
-            // Why: two processes must never both believe that they own a run, and what a person
-            // said is acknowledged.
-            Self::Claim { .. } | Self::Change { .. } | Self::Barrier { .. } => true,
-            Self::Release { .. } | Self::Look => false,
+            // Why: what a person said is acknowledged.
+            Self::Change { .. } | Self::Barrier { .. } => true,
+            // Why no claim: every process sees it once it is committed. A loss of power that takes
+            // it back takes the locks of all owners as well, so nobody holds what somebody takes.
+            Self::Claim { .. } | Self::Release { .. } | Self::Look => false,
         }
     }
 }
