@@ -18,6 +18,7 @@ use crate::source::Span;
 
 pub(crate) use exclusive::Exclusions;
 
+mod accepted;
 mod agree;
 mod claims;
 mod counted;
@@ -29,6 +30,7 @@ mod exclusive;
 mod items;
 mod order;
 mod proofs;
+mod related;
 mod solve;
 mod status;
 mod words;
@@ -39,7 +41,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     effect::run(pass, &mut found);
     envelope::run(pass, &mut found);
     order::run(pass, &mut found);
-    let accepted = solve::accepted(pass);
+    let accepted = accepted::accepted(pass);
     proofs::run(pass, &accepted, &mut found);
     items::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
