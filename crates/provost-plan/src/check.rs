@@ -41,6 +41,7 @@ mod scope;
 mod shape;
 mod types;
 mod typing;
+mod unit_names;
 mod units;
 
 pub use open::OpenPlan;
@@ -341,6 +342,7 @@ pub fn check_open(
     guards::run(&mut pass);
     types::run(&mut pass);
     units::run(&mut pass);
+    unit_names::run(&mut pass);
     effects::run(&mut pass);
     flow::run(&mut pass);
     let worst = budget::run(&mut pass);

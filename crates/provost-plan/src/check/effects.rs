@@ -18,6 +18,8 @@ use crate::fix::Fix;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::plan::{CallRole, Step, StepKind};
 
+pub(crate) use opposites::{Opposites, by_name};
+
 mod fresh;
 mod opposites;
 mod settings;

@@ -14,12 +14,16 @@ use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Root, Template};
 use crate::plan::readings::is_output;
 use crate::plan::{Claim, Step, StepKind};
+use crate::schema::Kinds;
 use crate::source::Span;
 
 pub(crate) use exclusive::Exclusions;
 
+mod accepted;
 mod agree;
+mod aside;
 mod claims;
+mod cleanup;
 mod counted;
 mod detached;
 mod echo;
@@ -29,8 +33,10 @@ mod exclusive;
 mod items;
 mod order;
 mod proofs;
+mod related;
 mod solve;
 mod status;
+mod vain;
 mod words;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
@@ -39,14 +45,17 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     effect::run(pass, &mut found);
     envelope::run(pass, &mut found);
     order::run(pass, &mut found);
-    let accepted = solve::accepted(pass);
+    let accepted = accepted::accepted(pass);
     proofs::run(pass, &accepted, &mut found);
     items::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
+    cleanup::run(pass, &mut found);
     counted::run(pass, &mut found);
     echo::run(pass, &mut found);
     detached::run(pass, &mut found);
+    aside::run(pass, &mut found);
+    vain::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 
@@ -113,6 +122,7 @@ fn plain(pass: &Pass<'_>) -> Vec<Diagnostic> {
     found.extend(pass.plan.answer.iter().filter_map(unsupported));
     let used = used(pass);
     let answers = answers_used(pass);
+    found.extend(only_told(pass));
     for step in &pass.plan.steps {
         let id = &step.id.value;
         let (message, hint) = match &step.kind {
@@ -139,6 +149,60 @@ fn plain(pass: &Pass<'_>) -> Vec<Diagnostic> {
         found.push(finding.hint(hint).step(id));
     }
     found
+}
+
+/// Questions with a choice of which nothing but the answer of the plan reads what was chosen,
+/// although a write waits for it.
+fn only_told(pass: &Pass<'_>) -> Vec<Diagnostic> {
+    let in_steps = pass.plan.steps.iter().flat_map(references);
+    let proofs = pass.plan.success.iter().map(|proof| &proof.check);
+    let proven = proofs
+        .chain(&pass.open.conditions)
+        .flat_map(|template| template.references());
+    let read = in_steps.chain(proven).filter(|read| is_output(read));
+    let read: BTreeSet<&str> = read.filter_map(step_of).collect();
+    let told = pass.plan.answer.iter().flat_map(|claim| {
+        let texts = std::iter::once(&claim.text).chain(&claim.when);
+        texts.flat_map(|text| text.references())
+    });
+    let told: BTreeSet<&str> = told
+        .filter(|read| is_output(read))
+        .filter_map(step_of)
+        .collect();
+    let is_write = |id: &str| {
+        let writes = pass
+            .order
+            .all(|node| node.is_call_of(|op| !op.effect.is_read()));
+        let node = pass.order.place(id).and_then(|at| pass.order.node(at));
+        node.is_some_and(|node| !writes.and(&node.after).is_empty())
+    };
+    let asked = pass.plan.steps.iter().filter(|step| {
+        let id = step.id.value.as_str();
+        let chooses = match &step.kind {
+            StepKind::Question { answer, .. } => {
+                answer.ty().values().len() > 1 || answer.ty().kinds().within(Kinds::BOOL)
+            }
+            _ => false,
+        };
+        let is_open = pass.plan.parent(id).is_some() || pass.open.observed.contains(id);
+        chooses
+            && !is_open
+            && step.accept.is_empty()
+            && !read.contains(id)
+            && told.contains(id)
+            && is_write(id)
+    });
+    asked
+        .map(|step| {
+            let id = &step.id.value;
+            let message = format!("whatever a person answers to `{id}`, the plan does the same");
+            Diagnostic::new(Code::UnreadOutput, step.id.span, message)
+                .hint(format!(
+                    "read `steps.{id}.output` in `when` of what waits for it"
+                ))
+                .step(id)
+        })
+        .collect()
 }
 
 fn unsupported(claim: &Claim) -> Option<Diagnostic> {

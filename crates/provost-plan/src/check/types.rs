@@ -22,6 +22,7 @@ use crate::plan::{CallRole, Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
+mod branch;
 mod declared;
 mod left_out;
 mod subgoal;
@@ -496,6 +497,10 @@ impl Types {
                     self.report(with_schema(finding, &at, wanted));
                 } else if self.gives_null(pass, site, leaf, wanted) {
                     self.blind = true;
+                } else if let Some((span, reason)) = self.branch(pass, site, template, wanted) {
+                    let message = format!("this never fits `{at}`: {reason}");
+                    let finding = Diagnostic::new(Code::NoOverlap, span, message);
+                    self.report(with_schema(finding, &at, wanted));
                 } else {
                     let (what, example) = (format!("`{at}`"), counterexample.as_deref());
                     self.check_later(template.span(), leaf.pointer, &what, example);

@@ -96,6 +96,7 @@ codes! {
     OtherUnit = "T211", Error, "a number of one unit where another is meant";
     DefaultType = "T212", Error, "a default that the schema of its answer refuses";
     FractionOfWhole = "T213", Warning, "a whole number compared with a fraction";
+    OtherUnitName = "T214", Warning, "a number whose name says another unit than it is given to";
     RiskUnderstated = "E301", Error, "a step that declares less risk than it has";
     NoAcceptance = "E302", Warning, "a write with no acceptance";
     NoIdempotency = "E303", Note, "a write that cannot be repeated safely";
@@ -148,6 +149,8 @@ codes! {
     Detached = "S720", Warning, "a `confirm` or an `undo` that has nothing of its step";
     NeedlessMark = "S721", Note, "an argument that may be left out, and never or always is";
     OtherList = "S722", Warning, "a proof that counts another list than its step goes over";
+    StoppedCleanup = "S723", Warning, "a step that takes another back, and that a failure stops";
+    VainWrite = "S724", Warning, "a write of what is so already";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

@@ -54,12 +54,12 @@ const PAIRS: [(&str, &str); 38] = [
 ];
 
 /// Which operations are opposite in a plan.
-pub(super) struct Opposites<'p> {
+pub(crate) struct Opposites<'p> {
     declared: BTreeSet<(&'p str, &'p str)>,
 }
 
 impl<'p> Opposites<'p> {
-    pub(super) fn of(plan: &'p Plan) -> Self {
+    pub(crate) fn of(plan: &'p Plan) -> Self {
         let declared = plan.steps.iter().filter_map(|step| {
             let (tool, undo) = (step.tool()?, step.undo.as_ref()?);
             Some((tool.value.as_str(), undo.tool.value.as_str()))
@@ -70,14 +70,14 @@ impl<'p> Opposites<'p> {
     }
 
     /// Whether two operations are opposite.
-    pub(super) fn are(&self, one: &str, two: &str) -> bool {
+    pub(crate) fn are(&self, one: &str, two: &str) -> bool {
         let declared = |pair: (&str, &str)| self.declared.contains(&pair);
         declared((one, two)) || declared((two, one)) || by_name(one, two)
     }
 }
 
 /// Whether two operations are opposite by their names.
-fn by_name(one: &str, two: &str) -> bool {
+pub(crate) fn by_name(one: &str, two: &str) -> bool {
     let (one, two) = (words(one), words(two));
     if one.len() != two.len() {
         return false;

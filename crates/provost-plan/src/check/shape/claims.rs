@@ -12,7 +12,7 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Fact;
 use crate::plan::readings::is_output;
-use crate::plan::{Claim, OnFailure, Step};
+use crate::plan::{Claim, OnFailure, Step, StepKind};
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let proven = proven(pass);
@@ -42,7 +42,12 @@ fn unsure(pass: &Pass<'_>, facts: &GuardFacts, claim: &Claim) -> Option<Diagnost
         // Why what is looked at only without a `when`: a claim that nothing happened cites what
         // was looked at, as far as it was.
         let acts = pass.operation(step).is_some_and(|op| !op.effect.is_read());
-        let matters = (acts || claim.when.is_none()) && can_be("skipped");
+        let never = words
+            .as_ref()
+            .is_some_and(|words| !words.contains("succeeded"));
+        // Why also a person's answer where there is none: nobody said what it is cited for.
+        let asks = matches!(step.kind, StepKind::Question { .. }) && never;
+        let matters = (acts || asks || claim.when.is_none()) && can_be("skipped");
         let why = why_not(pass, step).filter(|_| matters && !read.contains(id))?;
         let finding = |message: String| Diagnostic::new(Code::UnsureClaim, cite.span, message);
         Some(if can_be("succeeded") {

@@ -2,8 +2,8 @@
 //!
 //! Owns S722. A step over a list answers with one output for each item, so a proof that compares
 //! how many there are with the size of a list says which list is meant. INVARIANT: what is found
-//! counts a list that is neither the step's, nor one that this was taken of, nor made of one of
-//! them item by item.
+//! counts a list that is neither the step's, nor one that this was taken of by leaving out null,
+//! nor made of one of them item by item.
 
 use crate::check::Pass;
 use crate::codes::Code;
@@ -52,8 +52,9 @@ fn look<'a>(pass: &Pass<'a>, expr: &'a Expr, found: &mut Option<(&'a Step, &'a E
             let gone_over = step.for_each.as_ref()?.list.whole()?.ast();
             let list = counted(list)?;
             let form = as_long(list).form();
-            // Why also what it was taken of: whoever counts all of them wants all of them done.
-            let taken_of = sources(as_long(gone_over));
+            // Why also what it was taken of with care alone: whoever counts all of them wants all
+            // of them done, and of those that lack what the call needs none was to be left out.
+            let taken_of = careful_sources(as_long(gone_over));
             let is_same = taken_of.iter().any(|one| as_long(one).form() == form);
             Some((!is_same).then_some((step, list)))
         });
@@ -82,6 +83,37 @@ fn as_long(mut list: &Expr) -> &Expr {
             }
             _ => return list,
         };
+    }
+}
+
+/// A list, and those that it was taken of as long as only null was left out.
+fn careful_sources(list: &Expr) -> Vec<&Expr> {
+    let mut all = Vec::new();
+    for one in sources(list) {
+        all.push(one);
+        if let ExprKind::Walk(walk) = &one.kind
+            && walk
+                .filter
+                .as_ref()
+                .is_some_and(|filter| !is_careful(filter))
+        {
+            break;
+        }
+    }
+    all
+}
+
+/// Whether a condition asks only that something is there.
+fn is_careful(condition: &Expr) -> bool {
+    match &condition.kind {
+        ExprKind::And(terms) | ExprKind::Or(terms) => terms.iter().all(is_careful),
+        ExprKind::Not(inner) => is_careful(inner),
+        ExprKind::Has(_) => true,
+        ExprKind::Compare(_, left, right) => {
+            let is_null = |side: &Expr| matches!(side.kind, ExprKind::Null);
+            is_null(left) || is_null(right)
+        }
+        _ => false,
     }
 }
 

@@ -14,6 +14,7 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{ArgTree, Root, Segment, Template};
 use crate::plan::{CallRole, SideCall, Step, StepKind};
+use crate::source::Span;
 
 /// Fewest characters of a text that another text may hold as a part of it.
 const PART_CHARS_MIN: usize = 3;
@@ -48,7 +49,14 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 continue;
             }
             if is_detached(pass, call, &own) {
-                found.push(finding(step, role, call));
+                let (id, field) = (&step.id.value, role.field().unwrap_or_default());
+                let message = format!("the `{field}` of `{id}` has nothing of what `{id}` does");
+                let span = match call.args.entries().is_empty() {
+                    true => call.span,
+                    false => call.args.span(),
+                };
+                let label = "the same call, whatever the step did";
+                found.push(finding(step, role, span, message).label(label));
             }
         }
     }
@@ -69,24 +77,17 @@ fn is_detached(pass: &Pass<'_>, call: &SideCall, own: &Given) -> bool {
     !shares && !call.accept.iter().any(|accept| own.is_asked_for(accept))
 }
 
-fn finding(step: &Step, role: CallRole, call: &SideCall) -> Diagnostic {
-    let id = &step.id.value;
-    let field = role.field().unwrap_or_default();
-    let message = format!("the `{field}` of `{id}` has nothing of what `{id}` does");
+/// S720 of a call beside a step's own.
+pub(super) fn finding(step: &Step, role: CallRole, span: Span, message: String) -> Diagnostic {
     let hint = match role {
         CallRole::Undo => "name what the step made or changed: `output.…`, or its own argument",
         CallRole::Own | CallRole::Confirm => {
             "read back what the step made or changed: `output.…`, or its own argument"
         }
     };
-    let span = match call.args.entries().is_empty() {
-        true => call.span,
-        false => call.args.span(),
-    };
     Diagnostic::new(Code::Detached, span, message)
-        .label("the same call, whatever the step did")
         .hint(hint)
-        .step(id)
+        .step(&step.id.value)
 }
 
 /// What a call is given: values that are known before the run, by name and by themselves.

@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::solve::meets;
+use crate::check::graph::all_templates;
 use crate::check::scope::Site;
 use crate::check::typing::{TypedPlace, type_of};
 use crate::check::{FixedEntry, Pass};
@@ -31,6 +32,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         let site = Site::confirmed(pass, step);
         for (accept, about) in own.chain(confirm.map(|accept| (accept, Root::Read))) {
             let other = other_value(pass, &site, (step, args), accept, &about);
+            let other = other.or_else(|| other_word(pass, &site, (step, args), accept, &about));
             found.extend(other.or_else(|| {
                 let parts = accept.whole()?.conjuncts().iter();
                 parts
@@ -79,6 +81,60 @@ fn other_value(
     })
 }
 
+/// An acceptance that asks for a word which the call is not given, of a place that has those words
+/// which it is given.
+fn other_word(
+    pass: &Pass<'_>,
+    site: &Site<'_>,
+    (step, args): (&Step, &ArgTree),
+    accept: &Template,
+    about: &Root,
+) -> Option<Diagnostic> {
+    let given: Vec<(&Key, Value)> = args
+        .entries()
+        .iter()
+        .filter_map(|entry| Some((&entry.0, sent(pass, entry)?)))
+        .filter(|(_, value)| value.is_string())
+        .collect();
+    accept.whole()?.conjuncts().iter().find_map(|part| {
+        let mut all = cases(part, true)?;
+        let only = all.pop().filter(|_| all.is_empty())?;
+        only.into_iter().find_map(|(subject, demand)| {
+            let asked = asked_values(&demand)?;
+            let ours = |(_, value): &&(&Key, Value)| {
+                can_hold(pass, site, (&subject.root, &subject.path), value)
+            };
+            if subject.root != *about || !is_worded(pass, site, &subject) {
+                return None;
+            }
+            let set: Vec<&(&Key, Value)> = given.iter().filter(ours).collect();
+            let (name, value) = set.first()?;
+            if set.iter().any(|(_, value)| asked.contains(value)) {
+                return None;
+            }
+            let (id, given) = (&step.id.value, canonical(value));
+            let message = format!(
+                "`{id}` is given the `{}` {given}, and accepts another",
+                name.as_str()
+            );
+            Some(
+                Diagnostic::new(Code::OtherThanGiven, accept.span(), message)
+                    .related(args.span(), "given here")
+                    .hint(format!("ask for what the call is given: {given}"))
+                    .step(id),
+            )
+        })
+    })
+}
+
+/// Whether a place has one of a few words.
+fn is_worded(pass: &Pass<'_>, site: &Site<'_>, subject: &DemandSubject) -> bool {
+    match pass.place(site, &subject.root, &subject.path) {
+        TypedPlace::Typed(typed) => typed.to_type().values().iter().any(Value::is_string),
+        TypedPlace::Absent { .. } => false,
+    }
+}
+
 /// The argument that a demand is about, with its value, if that is known.
 fn argument(
     pass: &Pass<'_>,
@@ -114,7 +170,7 @@ fn asks_for_one(demand: &Demand, value: &Value) -> bool {
     match demand {
         Demand::Compares(Compare::Equal, other) => is_like(other),
         Demand::Among(others, true) => !others.is_empty() && others.iter().all(is_like),
-        Demand::Compares(..) | Demand::Among(..) | Demand::Nothing => false,
+        _ => false,
     }
 }
 
@@ -143,7 +199,8 @@ fn disagree(step: &Step, confirm: &[Template]) -> Option<Diagnostic> {
         });
         let each = single.flat_map(|(span, case)| case.into_iter().map(move |one| (span, one)));
         let named = each.filter_map(|(span, (subject, demand))| match subject.path.as_slice() {
-            [Segment::Field(name)] if subject.root == *about && !subject.is_size => {
+            // Why the last alone: what a call answers lies in `row` where it is read.
+            [.., Segment::Field(name)] if subject.root == *about && !subject.is_size => {
                 Some((span, name.clone(), asked_values(&demand)?))
             }
             _ => None,
@@ -244,7 +301,15 @@ fn other_place(
 ) -> Option<Diagnostic> {
     let (id, name) = (&step.id.value, asked.name);
     let entry = args.get(name)?;
+    let is_given = |given: &ArgTree| match given {
+        ArgTree::Template(given) => given.whole().map(|given| given.ast().form()),
+        _ => None,
+    };
+    let is_refused = !asked.is_equal && is_given(&entry.1) == Some(asked.value.form());
     let message = match (sent(pass, entry), &entry.1) {
+        (Some(_), _) if is_refused => {
+            format!("`{id}` accepts any `{name}` but the one it is given")
+        }
         (Some(given), _) if asked.is_equal => {
             let param = [Segment::Field(asked.param()?.to_owned())];
             if can_hold(pass, site, (&Root::Params, &param), &given) {
@@ -267,6 +332,8 @@ fn other_place(
                 return None;
             } else if asked.is_namesake() && !are_linked(pass, given, asked) {
                 format!("`{id}` accepts the `{name}` of another place than the call is given")
+            } else if is_other(pass, given, asked) {
+                format!("`{id}` accepts another `{name}` than the call is given")
             } else if paths(given) == paths(asked.value)
                 && !reads(asked.value, &each)
                 && are_alike(pass, site, given, asked.value)
@@ -291,6 +358,53 @@ fn are_alike(pass: &Pass<'_>, site: &Site<'_>, given: &Expr, asked: &Expr) -> bo
     let names = |root: &Root, path: &[Segment]| pass.place(site, root, path);
     let kinds = |expr: &Expr| type_of(expr, &names, &mut Vec::new()).kinds;
     kinds(given).meets(kinds(asked))
+}
+
+/// Whether two values that the plan computes are of two places which nothing leads to one another
+/// from: neither is read of a call that is given the other, and no condition compares them.
+fn is_other(pass: &Pass<'_>, given: &Expr, asked: &Asked<'_>) -> bool {
+    let is_place = |expr: &Expr| match &expr.kind {
+        ExprKind::Path(base, _) => matches!(base.kind, ExprKind::Root(Root::Step(_))),
+        ExprKind::Chain(first, rest) => {
+            matches!(first.kind, ExprKind::Path(..))
+                && rest.iter().all(|(_, part)| part.is_literal())
+        }
+        _ => false,
+    };
+    if !is_place(given) || !is_place(asked.value) || paths(given) == paths(asked.value) {
+        return false;
+    }
+    let steps = |of: &Expr| -> Vec<String> {
+        let ids = pass.plan.steps.iter().map(|step| &step.id.value);
+        let read =
+            ids.filter(|id| reads(of, &|root| matches!(root, Root::Step(step) if step == *id)));
+        read.cloned().collect()
+    };
+    let (ours, theirs) = (steps(given), steps(asked.value));
+    let leads = |from: &[String], to: &[String]| {
+        let mut all = from
+            .iter()
+            .flat_map(|one| to.iter().map(move |two| (one, two)));
+        all.any(|(one, two)| one != two && pass.order.is_before(two, one))
+    };
+    let compared = |one: &Expr| {
+        let forms = (given.form(), asked.value.form());
+        matches!(&one.kind, ExprKind::Compare(_, a, b)
+            if (a.form(), b.form()) == forms || (b.form(), a.form()) == forms)
+    };
+    let mut all = all_templates(pass.plan).flat_map(Template::expressions);
+    !leads(&ours, &theirs)
+        && !leads(&theirs, &ours)
+        && !all.any(|whole| any_part(whole.ast(), &compared))
+}
+
+/// Whether a part of an expression is so.
+fn any_part(expr: &Expr, is_so: &dyn Fn(&Expr) -> bool) -> bool {
+    is_so(expr)
+        || expr
+            .children()
+            .into_iter()
+            .any(|part| any_part(part, is_so))
 }
 
 /// Whether one of two values is what a call answered that was given the other by that name.

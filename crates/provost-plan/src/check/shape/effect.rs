@@ -30,6 +30,10 @@ const DONE: &str = "
 
 /// Fewest letters of a name that is looked for in a text.
 const STEM_CHARS_MIN: usize = 4;
+/// Fewest letters of a verb that was done.
+const VERB_CHARS_MIN: usize = 3;
+/// How a verb ends that was done: `booked`, `moved`, `set`, `withdrawn`.
+const FORM_ENDS: [&str; 6] = ["", "ed", "d", "n", "en", "ted"];
 /// Behind these a clause begins.
 const JOINTS: &str = "and then please";
 /// Behind these stands what was done.
@@ -60,15 +64,20 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         if read.is_empty() || read.iter().any(|id| rests_on_effect(pass, id)) {
             continue;
         }
-        let message = match (wanted(&criterion.text).or_else(named), unproven.first()) {
+        let only_read = proofs.iter().all(|proof| says_only_read(pass, proof));
+        let done = || {
+            let mut steps = pass.plan.steps.iter().filter(|step| does(pass, step));
+            let found = steps.find_map(|step| done_by(&criterion.text, step));
+            found.filter(|_| only_read)
+        };
+        let word = wanted(&criterion.text).or_else(named).or_else(done);
+        let message = match (word, unproven.first()) {
             (Some(word), _) => format!(
                 "`{}` wants something done (`{word}`), but what proves it is true before anything \
                  is",
                 criterion.id
             ),
-            (None, Some(step))
-                if unproven.len() == all && proofs.iter().all(|p| says_only_read(pass, p)) =>
-            {
+            (None, Some(step)) if unproven.len() == all && only_read => {
                 format!(
                     "`{}` is proven as soon as something is read, and no criterion looks at `{}`",
                     criterion.id, step.id.value
@@ -134,6 +143,40 @@ fn named(text: &str, step: &Step) -> Option<String> {
     let mut words = text.split(|c: char| !c.is_alphanumeric());
     let stem = verb.strip_suffix('e').unwrap_or(verb);
     words.find(|word| word.starts_with(stem)).map(str::to_owned)
+}
+
+/// The word by which a text says that what a step does was done: `was booked` of a step that is
+/// called `book`, or calls `rooms.book`.
+fn done_by(text: &str, step: &Step) -> Option<String> {
+    let tool = step.tool().map_or("", |tool| tool.value.as_str());
+    let names = [step.id.value.as_str(), tool];
+    let ends = names.iter().flat_map(|name| {
+        let mut words = name.split(['_', '-', '/', '.']);
+        [words.next_back(), words.next_back()]
+    });
+    let stems: Vec<String> = ends
+        .flatten()
+        .filter(|verb| verb.len() >= VERB_CHARS_MIN)
+        .map(|verb| verb.to_lowercase())
+        .map(|verb| verb.strip_suffix('e').unwrap_or(&verb).to_owned())
+        .collect();
+    let text = text.to_lowercase();
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let mut been = false;
+    for word in words.filter(|word| !word.is_empty()) {
+        if is_in(ASIDE, word) {
+            return None;
+        }
+        let is_form = |stem: &String| {
+            let rest = word.strip_prefix(stem.as_str());
+            rest.is_some_and(|rest| FORM_ENDS.contains(&rest))
+        };
+        if been && stems.iter().any(is_form) {
+            return Some(word.to_owned());
+        }
+        been = is_in(BE, word) || been && word == "not";
+    }
+    None
 }
 
 /// What proves it: a step of the plan that does something, if there is one.

@@ -7,8 +7,9 @@
 
 use std::collections::BTreeSet;
 
+use super::accepted::AcceptedOutputs;
 use super::proofs::guarding;
-use super::solve::{AcceptedOutputs, Assume, Solver};
+use super::solve::{Assume, Solver};
 use crate::check::Pass;
 use crate::check::graph::all_templates;
 use crate::check::scope::Site;
@@ -116,7 +117,12 @@ fn chooses(solver: &Solver<'_, '_>, condition: &Expr) -> Option<Diagnostic> {
     for own in &each {
         together = both(&together, own)?;
     }
-    let never = solver.never(&together)?;
+    // Why parameters too: what two terms ask of one thing exclude each other for this goal.
+    let told = Solver {
+        trust: Assume::Everything,
+        ..*solver
+    };
+    let never = told.never(&together)?;
     let message = format!("no item is ever chosen: {}", never.reason);
     Some(
         Diagnostic::new(Code::ConstantGuard, condition.span, message)

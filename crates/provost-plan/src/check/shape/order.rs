@@ -270,7 +270,7 @@ fn is_taken_for(first: &OrderNode<'_>, later: &OrderNode<'_>) -> bool {
     runs && !first.step.on_failure.may_go_on()
 }
 
-/// Whether the second reading may be another one: a change of the same server may run between the
+/// Whether the second reading may be another one: a change of the same server runs between the
 /// two, or it is ordered after some change, or a person's answer, that the first is not.
 fn is_other_moment(
     first: &OrderNode<'_>,
@@ -278,11 +278,12 @@ fn is_other_moment(
     changes: Option<&StepSet>,
     pauses: &StepSet,
 ) -> bool {
-    let may_lie_between = changes.is_some_and(|changes| {
-        let before_both = first.before.clone().and(&later.before);
-        let after_both = first.after.clone().and(&later.after);
-        let between = changes.clone().without(&before_both).without(&after_both);
-        !between.is_empty()
+    // Why only what is ordered between: a reading that waits for no change may come before it.
+    let lies_between = changes.is_some_and(|changes| {
+        let between = |one: &OrderNode<'_>, other: &OrderNode<'_>| {
+            !one.after.clone().and(&other.before).and(changes).is_empty()
+        };
+        between(first, later) || between(later, first)
     });
     let waited = |one: &OrderNode<'_>, other: &OrderNode<'_>| {
         !pauses
@@ -291,5 +292,5 @@ fn is_other_moment(
             .without(&other.before)
             .is_empty()
     };
-    may_lie_between || waited(later, first) || waited(first, later)
+    lies_between || waited(later, first) || waited(first, later)
 }

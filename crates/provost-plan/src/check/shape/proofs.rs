@@ -5,7 +5,8 @@
 
 use serde_json::{Value, json};
 
-use super::solve::{AcceptedOutputs, Assume, ImpossibleCase, Solver, accepted};
+use super::accepted::{AcceptedOutputs, accepted, asserted};
+use super::solve::{Assume, ImpossibleCase, Solver};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::graph::step_of;
@@ -21,12 +22,13 @@ use crate::source::Span;
 
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
+    let held = asserted(accepted, pass.plan.steps.iter());
     let solver = Solver {
         pass,
         site: &end,
         statuses: Statuses::End,
         trust: Assume::Everything,
-        accepted: Some(accepted),
+        accepted: Some(&held),
     };
     let proofs = pass.plan.success.iter();
     let reading = proofs.filter(|p| p.check.references().any(|r| step_of(r).is_some()));
@@ -63,8 +65,9 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
             let finding = assertion(&solver, id, &asserted.condition);
             found.extend(finding.map(|finding| finding.step(id)));
         }
+        let held = asserted(accepted, pass.order.assertions(id));
         if let Some(when) = &step.when
-            && let Some(finding) = guard(&guarding(pass, accepted, &Site::before(step)), when)
+            && let Some(finding) = guard(&guarding(pass, &held, &Site::before(step)), when)
         {
             found.push(finding.step(id));
         }
@@ -333,9 +336,15 @@ fn hollow_acceptance(solver: &Solver<'_, '_>, step: &Step, found: &mut Vec<Diagn
 
 /// A condition that holds whatever is read.
 fn hollow(solver: &Solver<'_, '_>, template: &Template, what: &str) -> Option<Diagnostic> {
-    // Why not what was accepted: a proof may well be what was accepted before.
+    // Why not what was accepted: a proof may well be what was accepted before. Why no parameter:
+    // for another goal the same condition may ask for something.
+    let reads_param = template.references().any(|read| read.root == Root::Params);
     let solver = Solver {
         accepted: None,
+        trust: match reads_param {
+            true => Assume::NoParams,
+            false => solver.trust,
+        },
         ..*solver
     };
     let whole = template.whole()?;

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::accepted::AcceptedOutputs;
+use super::related;
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
@@ -16,7 +18,6 @@ use crate::check::typing::TypedPlace;
 use crate::expr::cases::{Case, Demand, DemandSubject, not_null, presence};
 use crate::expr::tree::Compare;
 use crate::expr::{Reference, Root, Segment, StepStatus};
-use crate::plan::Step;
 use crate::schema::{Kinds, Type};
 use crate::source::Span;
 
@@ -49,32 +50,6 @@ pub(super) struct Solver<'p, 'a> {
     pub(super) accepted: Option<&'p AcceptedOutputs>,
 }
 
-/// What holds of the output of each step that succeeded, by its `until` and `accept`.
-pub(super) type AcceptedOutputs = BTreeMap<String, Case>;
-
-/// What the `until` and `accept` of each step say of its output, where they say one thing.
-pub(super) fn accepted(pass: &Pass<'_>) -> AcceptedOutputs {
-    let of_step = |step: &Step| {
-        let cases = step.conditions().filter_map(|accept| {
-            let mut cases = accept.whole()?.cases(true)?;
-            let only = cases.pop()?;
-            cases.is_empty().then_some(only)
-        });
-        let demands = cases.flatten().filter_map(|(mut subject, demand)| {
-            let is_own = subject.root == Root::Output;
-            subject.root = Root::Step(step.id.value.clone());
-            let output = Segment::Field("output".to_owned());
-            subject.path.insert(0, output);
-            is_own.then_some((subject, demand))
-        });
-        demands.collect::<Case>()
-    };
-    // Why not of a list: its output is the list of all, and each item was accepted by itself.
-    let steps = pass.plan.steps.iter().filter(|s| s.for_each.is_none());
-    let all = steps.map(|step| (step.id.value.clone(), of_step(step)));
-    all.filter(|(_, case)| !case.is_empty()).collect()
-}
-
 impl Solver<'_, '_> {
     /// Why none of the cases ever comes up, if none does.
     pub(super) fn never(&self, cases: &[Case]) -> Option<ImpossibleCase> {
@@ -99,6 +74,10 @@ impl Solver<'_, '_> {
             if let Some(known) = subjects.get_mut(subject) {
                 known.push(demand);
             }
+        }
+        let carried = related::carried(case, |subject| self.only_value(subject));
+        for (subject, demand) in &carried {
+            subjects.entry(subject).or_default().push(demand);
         }
         let there = there(&subjects);
         for (subject, demand) in &there {
@@ -172,6 +151,15 @@ impl Solver<'_, '_> {
         match self.pass.place(self.site, &subject.root, &subject.path) {
             TypedPlace::Typed(typed) if !typed.is_reported() => Some(typed.to_type()),
             TypedPlace::Typed(_) | TypedPlace::Absent { .. } => None,
+        }
+    }
+
+    /// The one value that a subject has, if it is known.
+    fn only_value(&self, subject: &DemandSubject) -> Option<Value> {
+        let ty = self.type_of(subject)?;
+        match ty.values().as_slice() {
+            [only] if !ty.kinds().meets(Kinds::NULL) || only.is_null() => Some(only.clone()),
+            _ => None,
         }
     }
 
@@ -385,6 +373,7 @@ pub(super) fn meets(value: &Value, demand: &Demand) -> bool {
     let equal = |other: &Value| order(value, other) == Some(Ordering::Equal) || value == other;
     match demand {
         Demand::Nothing => false,
+        Demand::Relates(_) => true,
         Demand::Among(values, inside) => values.iter().any(equal) == *inside,
         Demand::Compares(Compare::Equal, other) => equal(other),
         Demand::Compares(Compare::NotEqual, other) => !equal(other),

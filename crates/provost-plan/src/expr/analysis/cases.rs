@@ -43,6 +43,19 @@ pub enum Demand {
     Among(Vec<Value>, bool),
     /// It differs from itself.
     Nothing,
+    /// It is how two subjects compare, which holds.
+    Relates(Box<ComparedPair>),
+}
+
+/// Two subjects, and how the first compares with the second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparedPair {
+    /// The left side.
+    pub left: DemandSubject,
+    /// How it compares.
+    pub operator: Compare,
+    /// The right side.
+    pub right: DemandSubject,
 }
 
 /// Demands that hold together.
@@ -209,8 +222,17 @@ pub(crate) fn compared(
             Some((subject, holds)) => demand(subject, Compare::Equal, Value::Bool(holds == truth)),
             None => anything(),
         };
+        let related = relation(operator, left, right).filter(|_| operator != Compare::In);
         for case in &mut compared {
             case.extend([one, other].into_iter().flat_map(holders));
+            case.extend(related.clone().map(|(subject, _)| {
+                let related = ComparedPair {
+                    left: one.clone(),
+                    operator: asked(operator, truth),
+                    right: other.clone(),
+                };
+                (subject, Demand::Relates(Box::new(related)))
+            }));
         }
         return Some(compared);
     }
@@ -296,7 +318,7 @@ fn asked(operator: Compare, truth: bool) -> Compare {
     }
 }
 
-fn mirrored(operator: Compare) -> Compare {
+pub(crate) fn mirrored(operator: Compare) -> Compare {
     match operator {
         Compare::Less => Compare::Greater,
         Compare::LessEqual => Compare::GreaterEqual,
