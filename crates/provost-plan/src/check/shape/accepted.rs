@@ -12,7 +12,8 @@ use crate::expr::{Root, Segment};
 use crate::plan::Step;
 use crate::plan::subgoal::parent_of;
 
-/// What holds of the output of each step that succeeded, by its `until` and `accept`.
+/// What holds of the output of each step that succeeded, by its `until` and `accept`; and of every
+/// item of a list, by the text of its root.
 pub(super) type AcceptedOutputs = BTreeMap<String, Case>;
 
 /// What the `until` and `accept` of each step say of its output, where they say one thing.
@@ -57,11 +58,12 @@ pub(super) fn asserted<'s>(
             continue;
         };
         for (subject, demand) in only {
-            if let Root::Step(id) = &subject.root {
-                all.entry(id.clone())
-                    .or_default()
-                    .push((subject.clone(), demand));
-            }
+            let of = match &subject.root {
+                Root::Step(id) => id.clone(),
+                Root::Unknown(each) if subject.is_of_each() => each.clone(),
+                _ => continue,
+            };
+            all.entry(of).or_default().push((subject, demand));
         }
     }
     all

@@ -1,4 +1,4 @@
-//! Part of the pass `shape`: a proof and the guard of a step that say opposite things.
+//! Part of the pass `shape`: proofs and the guard of a step that say opposite things.
 //!
 //! Owns S716. Looks at runs that go as they are planned: nothing fails that may not, nothing is
 //! left out, so a guarded step succeeds where its guard holds and is skipped elsewhere. What
@@ -15,13 +15,15 @@ use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::cases::{Case, Demand, DemandSubject, both};
-use crate::expr::{Root, Segment};
+use crate::expr::{Root, Segment, Template};
 use crate::plan::{Proof, Step};
 
 /// Most steps whose ends are told apart in one case.
 const ENDS_MAX: usize = 12;
 /// Most ways in which the steps of one case can end.
 const WORLDS_MAX: usize = 512;
+/// Most proofs that are held against each other.
+const PROOFS_MAX: usize = 12;
 
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
@@ -32,9 +34,60 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
         trust: Assume::Everything,
         accepted: Some(accepted),
     };
-    for proof in &pass.plan.success {
-        found.extend(of_proof(&solver, proof));
+    let proofs = &pass.plan.success;
+    let mut own = proofs
+        .iter()
+        .filter_map(|proof| of_proof(&solver, proof))
+        .peekable();
+    if own.peek().is_some() {
+        found.extend(own);
+    } else {
+        found.extend(apart(&solver, proofs));
     }
+}
+
+/// Two proofs of which one asks for a step that runs only where the other does not hold.
+fn apart(solver: &Solver<'_, '_>, proofs: &[Proof]) -> Option<Diagnostic> {
+    let named = proofs.iter().take(PROOFS_MAX);
+    let all: Vec<(&Proof, Vec<Case>)> = named
+        .filter_map(|proof| Some((proof, proof.check.whole()?.cases(true)?)))
+        .collect();
+    all.iter().enumerate().find_map(|(at, (one, of_one))| {
+        let mut later = all.iter().skip(at + 1);
+        later.find_map(|(other, of_other)| {
+            let step = kept_apart(solver, &both(of_one, of_other)?)?;
+            let id = &step.id.value;
+            let message = format!(
+                "`{id}`, which a proof asks for, runs only where those of `{}` and `{}` do not \
+                 both hold",
+                one.criterion.value, other.criterion.value
+            );
+            Some(finding(one, step, message).related(other.check.span(), "the other proof"))
+        })
+    })
+}
+
+/// The step that succeeded wherever all these conditions hold, and whose guard excludes them.
+fn kept_apart<'p>(solver: &Solver<'p, '_>, holds: &[Case]) -> Option<&'p Step> {
+    let planned = Planned {
+        solver,
+        guards: GuardUse::Ignored,
+        fails: true,
+        about: None,
+    };
+    // Why not one with `fresh`: what its guard reads again, the proofs do not.
+    let mut guarded = asked(solver.pass, holds, &[]).into_iter().filter(|step| {
+        let is_asked = |case| says_only(case, &step.id.value, "succeeded");
+        step.fresh.is_none() && holds.iter().all(is_asked)
+    });
+    guarded.find(|step| {
+        let guard = step.when.as_ref().and_then(Template::whole);
+        let joined = guard
+            .and_then(|guard| guard.cases(true))
+            .and_then(|guard| both(holds, &guard));
+        let comes_up = |cases: &[Case]| planned.possible(cases);
+        joined.and_then(|joined| comes_up(&joined)) == Some(false) && comes_up(holds) == Some(true)
+    })
 }
 
 fn of_proof(solver: &Solver<'_, '_>, proof: &Proof) -> Option<Diagnostic> {

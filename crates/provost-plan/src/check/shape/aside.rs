@@ -35,8 +35,13 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             if found.iter().any(is_said) || role == CallRole::Undo && beside.effect.is_read() {
                 continue;
             }
+            let pair = Pair {
+                pass,
+                own: (own, args),
+                beside: (beside, &call.args),
+            };
             if role == CallRole::Undo
-                && let Some(other) = opposite(pass, own, beside)
+                && let Some(other) = pair.opposite()
             {
                 let id = &step.id.value;
                 let message = format!(
@@ -46,11 +51,6 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 found.push(finding(step, role, call.tool.span, message));
                 continue;
             }
-            let pair = Pair {
-                pass,
-                own: (own, args),
-                beside: (beside, &call.args),
-            };
             let named = pair.other_than_answered();
             let other = named.or_else(|| match role {
                 CallRole::Undo if own.name == beside.name => pair.other_of_same(),
@@ -189,6 +189,28 @@ impl<'p> Pair<'p, '_> {
         })
     }
 
+    /// The operation that takes back what the call does, by its name, where another is named for
+    /// it that does not: also the same once more, unless it sets something else.
+    fn opposite(&self) -> Option<&'p str> {
+        let (own, named) = (self.own.0, self.beside.0);
+        if by_name(&own.name, &named.name) || own.name == named.name && self.sets_back() {
+            return None;
+        }
+        let mut all = self.pass.terms.catalog.iter();
+        let other = all.find(|op| !op.effect.is_read() && by_name(&own.name, &op.name))?;
+        // Why not what ends alike: `reopen` takes `close` back, as `open` does.
+        let verb = other.name.rsplit(['.', '_', '-']).next()?;
+        (!named.name.ends_with(verb) || own.name == named.name).then_some(&other.name)
+    }
+
+    /// Whether the call beside sets something that the step's own sets otherwise.
+    fn sets_back(&self) -> bool {
+        self.shared().any(|(name, own, beside)| {
+            let is_set = self.is_setting(name) || self.is_swapped(name, beside);
+            is_set && self.differs(own, beside)
+        })
+    }
+
     /// Whether no argument of one name is the same in both calls.
     fn none_is_kept(&self) -> bool {
         self.shared()
@@ -244,19 +266,6 @@ impl<'p> Pair<'p, '_> {
             is_other.then_some((name, beside, "is given another"))
         })
     }
-}
-
-/// The operation that takes back what one does, by its name, where another is named for it that
-/// does not.
-fn opposite<'p>(pass: &'p Pass<'_>, own: &Operation, named: &Operation) -> Option<&'p str> {
-    if own.name == named.name || by_name(&own.name, &named.name) {
-        return None;
-    }
-    let mut all = pass.terms.catalog.iter();
-    let other = all.find(|op| !op.effect.is_read() && by_name(&own.name, &op.name))?;
-    // Why not what ends alike: `reopen` takes `close` back, as `open` does.
-    let verb = other.name.rsplit(['.', '_', '-']).next()?;
-    (!named.name.ends_with(verb)).then_some(&other.name)
 }
 
 /// Whether an argument is one expression that names a place.

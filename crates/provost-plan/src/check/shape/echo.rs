@@ -326,7 +326,10 @@ fn other_place(
             if !asked.is_equal {
                 let message = format!("`{id}` accepts any `{name}` but the one it is given");
                 (is_same && reads(given, &any)).then_some(message)?
-            } else if reads(given, &each) && !reads(asked.value, &any) {
+            } else if reads(given, &each)
+                && !reads(asked.value, &each)
+                && !is_asked_of_items(step, asked.value)
+            {
                 format!("`{id}` accepts the same `{name}` for every item")
             } else if is_same || !reads(given, &any) {
                 return None;
@@ -351,6 +354,17 @@ fn other_place(
             .hint("ask for what the call is given; what has to equal it is asserted before")
             .step(id),
     )
+}
+
+/// Whether the list that a step goes over was chosen by this value.
+fn is_asked_of_items(step: &Step, value: &Expr) -> bool {
+    let list = step.for_each.as_ref().and_then(|each| each.list.whole());
+    let form = value.form();
+    let is_value = |part: &Expr| match &part.kind {
+        ExprKind::Compare(_, a, b) => a.form() == form || b.form() == form,
+        _ => false,
+    };
+    list.is_some_and(|list| any_part(list.ast(), &is_value))
 }
 
 /// Whether two expressions can have one value: a list is not its number of items.

@@ -75,6 +75,10 @@ impl Solver<'_, '_> {
                 known.push(demand);
             }
         }
+        let of_items = self.of_items(case);
+        for (subject, demand) in &of_items {
+            subjects.entry(subject).or_default().push(demand);
+        }
         let carried = related::carried(case, |subject| self.only_value(subject));
         for (subject, demand) in &carried {
             subjects.entry(subject).or_default().push(demand);
@@ -85,18 +89,44 @@ impl Solver<'_, '_> {
                 known.push(demand);
             }
         }
-        let mut reasons = subjects
-            .iter()
-            .filter_map(|(subject, demands)| self.contradiction(subject, demands));
+        // Why not of each item: what no item can be says only that there is none.
+        let judged = subjects.iter().filter(|(subject, _)| !subject.is_of_each());
+        let mut reasons =
+            judged.filter_map(|(subject, demands)| self.contradiction(subject, demands));
         reasons.next()
+    }
+
+    /// What holds of every item of a list, for the items of it that the case is about.
+    fn of_items(&self, case: &Case) -> Case {
+        let items = case.iter().filter_map(|(item, demand)| match demand {
+            Demand::ItemOf(each) => Some((&item.root, each)),
+            _ => None,
+        });
+        let of_each = |(item, each): (&Root, &Root)| {
+            let told = case.iter().chain(self.accepted_in(case));
+            let own = told.filter(|(subject, _)| subject.root == *each);
+            let here = own.map(|(subject, demand)| {
+                let root = item.clone();
+                (
+                    DemandSubject {
+                        root,
+                        ..subject.clone()
+                    },
+                    demand.clone(),
+                )
+            });
+            here.collect::<Case>()
+        };
+        items.flat_map(of_each).collect()
     }
 
     /// What was accepted of the outputs that a case is about.
     fn accepted_in<'c>(&'c self, case: &Case) -> impl Iterator<Item = &'c (DemandSubject, Demand)> {
         let read: BTreeSet<&str> = case
             .iter()
-            .filter_map(|(subject, _)| match &subject.root {
-                Root::Step(id) => Some(id.as_str()),
+            .filter_map(|(subject, demand)| match (&subject.root, demand) {
+                (_, Demand::ItemOf(Root::Unknown(each))) => Some(each.as_str()),
+                (Root::Step(id), _) => Some(id.as_str()),
                 _ => None,
             })
             .collect();
@@ -373,7 +403,7 @@ pub(super) fn meets(value: &Value, demand: &Demand) -> bool {
     let equal = |other: &Value| order(value, other) == Some(Ordering::Equal) || value == other;
     match demand {
         Demand::Nothing => false,
-        Demand::Relates(_) => true,
+        Demand::Relates(_) | Demand::ItemOf(_) => true,
         Demand::Among(values, inside) => values.iter().any(equal) == *inside,
         Demand::Compares(Compare::Equal, other) => equal(other),
         Demand::Compares(Compare::NotEqual, other) => !equal(other),

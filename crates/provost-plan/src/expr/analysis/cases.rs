@@ -19,6 +19,8 @@ use crate::source::Span;
 
 /// How the root of an item begins of which a comprehension says that it is there.
 const WITNESS: &str = "an item of ";
+/// How the root begins that stands for every item of a list.
+const EACH: &str = "each item of ";
 
 /// Most cases that are told apart; of an expression with more nothing is proven.
 const CASES_MAX: usize = 64;
@@ -45,6 +47,8 @@ pub enum Demand {
     Nothing,
     /// It is how two subjects compare, which holds.
     Relates(Box<ComparedPair>),
+    /// It is an item of the list for each of whose items this root stands.
+    ItemOf(Root),
 }
 
 /// Two subjects, and how the first compares with the second.
@@ -66,6 +70,12 @@ impl DemandSubject {
     #[must_use]
     pub fn is_of_witness(&self) -> bool {
         matches!(&self.root, Root::Unknown(text) if text.starts_with(WITNESS))
+    }
+
+    /// Whether it is every item of a list, or in every item: the list may have none.
+    #[must_use]
+    pub fn is_of_each(&self) -> bool {
+        matches!(&self.root, Root::Unknown(text) if text.starts_with(EACH))
     }
 }
 
@@ -129,6 +139,7 @@ pub(crate) fn cases(expr: &Expr, truth: bool) -> Option<Vec<Case>> {
             };
             if let (ExprKind::Walk(walk), [case]) = (kind, whole.as_mut_slice()) {
                 case.extend(of_witness(walk, truth));
+                case.extend(of_each(walk, truth));
             }
             Some(whole)
         }
@@ -162,6 +173,14 @@ fn of_witness(walk: &Walk, truth: bool) -> Case {
         Some([]) => vec![(computed(text, false), Demand::Nothing)],
         _ => Case::new(),
     };
+    if let Some(each) = each(&walk.list) {
+        let item = DemandSubject {
+            root,
+            path: Vec::new(),
+            is_size: false,
+        };
+        holds.push((item, Demand::ItemOf(each)));
+    }
     if let Some(list) = subject(&walk.list).filter(|list| !list.is_size) {
         let list = DemandSubject {
             is_size: true,
@@ -170,6 +189,30 @@ fn of_witness(walk: &Walk, truth: bool) -> Case {
         holds.push((list, Demand::Compares(Compare::Greater, Value::from(0))));
     }
     holds
+}
+
+/// The root that stands for every item of a list.
+fn each(list: &Expr) -> Option<Root> {
+    Some(Root::Unknown(format!("{EACH}{}", text(list)?)))
+}
+
+/// What holds of every item where `all` is true or `exists` is false, as far as one case says it.
+fn of_each(walk: &Walk, truth: bool) -> Case {
+    let wanted = match walk.kind {
+        WalkKind::All => truth.then_some(true),
+        WalkKind::Exists => (!truth).then_some(false),
+        WalkKind::ExistsOne | WalkKind::Map | WalkKind::Filter => None,
+    };
+    let (Some(wanted), Some(root)) = (wanted, each(&walk.list)) else {
+        return Case::new();
+    };
+    let all = cases(&walk.body.about(walk.variable.id, &root), wanted);
+    let Some([only]) = all.as_deref() else {
+        return Case::new();
+    };
+    // Why not what is computed of an item: it is of none, if the list has none.
+    let own = only.iter().filter(|(subject, _)| subject.root == root);
+    own.cloned().collect()
 }
 
 fn anything() -> Vec<Case> {
