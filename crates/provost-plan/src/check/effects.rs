@@ -18,7 +18,7 @@ use crate::fix::Fix;
 use crate::limits::DIAGNOSTICS_MAX;
 use crate::plan::{CallRole, Step, StepKind};
 
-pub(crate) use opposites::{Opposites, by_name};
+pub(crate) use opposites::{Opposites, by_name, words};
 
 mod fresh;
 mod opposites;

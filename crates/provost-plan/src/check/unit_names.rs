@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use super::Pass;
+use super::effects::words;
 use crate::check::graph::all_templates;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
@@ -97,7 +98,7 @@ struct Measure {
 
 impl Measure {
     fn of_name(name: &str) -> Option<Self> {
-        let words: Vec<String> = words(name);
+        let words = words(name);
         // Why: what a price by the hour is in, nobody says.
         if words.iter().any(|word| word == "per") {
             return None;
@@ -154,23 +155,6 @@ impl Measure {
             || !self.stem.is_empty() && !same(whole(self), whole(other));
         self.kind == other.kind && is_told && are_units && !same(self.size, other.size)
     }
-}
-
-/// The words of a name: `feeCents` and `fee_cents` have the same.
-fn words(name: &str) -> Vec<String> {
-    let mut words = vec![String::new()];
-    for c in name.chars() {
-        if !c.is_alphanumeric() || c.is_uppercase() {
-            words.push(String::new());
-        }
-        if c.is_alphanumeric()
-            && let Some(word) = words.last_mut()
-        {
-            word.extend(c.to_lowercase());
-        }
-    }
-    words.retain(|word| !word.is_empty());
-    words
 }
 
 /// Reports numbers whose names say another unit.

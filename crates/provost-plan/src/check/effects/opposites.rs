@@ -96,7 +96,7 @@ pub(crate) fn by_name(one: &str, two: &str) -> bool {
 }
 
 /// The words of a name: `lock_door`, `lock-door` and `lockDoor` have the same.
-fn words(name: &str) -> Vec<String> {
+pub(crate) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for c in name.chars() {
         if !c.is_alphanumeric() || c.is_uppercase() {

@@ -68,17 +68,23 @@ fn other_value(
             if !is_other || !can_hold(pass, site, (&subject.root, &subject.path), &value) {
                 return None;
             }
-            let id = &step.id.value;
-            let given = canonical(&value);
-            let message = format!("`{id}` is given the `{name}` {given}, and accepts another");
-            Some(
-                Diagnostic::new(Code::OtherThanGiven, accept.span(), message)
-                    .related(args.span(), "given here")
-                    .hint(format!("ask for what the call is given: {given}"))
-                    .step(id),
-            )
+            Some(given_other((step, args), (&name, &value), accept))
         })
     })
+}
+
+/// That an acceptance asks for another value than an argument has, which is known.
+fn given_other(
+    (step, args): (&Step, &ArgTree),
+    (name, value): (&str, &Value),
+    accept: &Template,
+) -> Diagnostic {
+    let (id, given) = (&step.id.value, canonical(value));
+    let message = format!("`{id}` is given the `{name}` {given}, and accepts another");
+    Diagnostic::new(Code::OtherThanGiven, accept.span(), message)
+        .related(args.span(), "given here")
+        .hint(format!("ask for what the call is given: {given}"))
+        .step(id)
 }
 
 /// An acceptance that asks for a word which the call is not given, of a place that has those words
@@ -112,17 +118,7 @@ fn other_word(
             if set.iter().any(|(_, value)| asked.contains(value)) {
                 return None;
             }
-            let (id, given) = (&step.id.value, canonical(value));
-            let message = format!(
-                "`{id}` is given the `{}` {given}, and accepts another",
-                name.as_str()
-            );
-            Some(
-                Diagnostic::new(Code::OtherThanGiven, accept.span(), message)
-                    .related(args.span(), "given here")
-                    .hint(format!("ask for what the call is given: {given}"))
-                    .step(id),
-            )
+            Some(given_other((step, args), (name.as_str(), value), accept))
         })
     })
 }
