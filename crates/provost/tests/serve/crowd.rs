@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::kill::settlement;
 use super::served::{Answer, Served, note, team, token};
 use super::workplace::Workplace;
 
@@ -104,7 +105,14 @@ fn insisted(server: &RwLock<Served>, token: &str, run: &str, said: &str) -> Answ
 }
 
 /// One decision stands in the journal, of whom was told so; every other was told why not.
-fn judged(server: &RwLock<Served>, ada: &str, (run, card): (&str, &str), told: &[Told<'_>]) {
+/// `killed` is where the notes are, if a kill may have met the write of one.
+fn judged(
+    server: &RwLock<Served>,
+    ada: &str,
+    (run, card): (&str, &str),
+    told: &[Told<'_>],
+    killed: Option<&Workplace>,
+) {
     let now = server.read().unwrap();
     let path = format!("/v1/runs/{run}/events?limit=200");
     let events = now.get(ada, &path).is(200).json();
@@ -139,13 +147,34 @@ fn judged(server: &RwLock<Served>, ada: &str, (run, card): (&str, &str), told: &
     } else {
         "rejected"
     };
-    now.until(ada, run, status);
+    ended(server, voice, (run, status), killed);
     let again = insisted(server, &voice.token, run, &counts.said);
     assert_eq!(again.is(409).problem(), "replayed");
     for one in late {
         let said = (one.status, one.problem.as_str());
         assert_eq!(said, (409, "not-open"), "{}", one.detail);
         assert!(!one.detail.is_empty(), "nobody was told why");
+    }
+}
+
+/// Waits until the run has this status. A kill that met the write left it in doubt: a person looks
+/// at the notes and says what became of it, and the run goes on.
+fn ended(
+    server: &RwLock<Served>,
+    voice: &Voice,
+    (run, status): (&str, &str),
+    killed: Option<&Workplace>,
+) {
+    let now = server.read().unwrap();
+    loop {
+        let row = now.until_one(&voice.token, run, &[status, "in_doubt"]);
+        if row["status"] == status {
+            return;
+        }
+        let place = killed.unwrap_or_else(|| panic!("in doubt, and nobody was killed: {row}"));
+        let settled = settlement(place, &row["goal"]).to_string();
+        let told = insisted(server, &voice.token, run, &settled);
+        assert!([200, 409].contains(&told.status), "{told:?}");
     }
 }
 
@@ -165,7 +194,7 @@ fn of_many_answers_to_one_card_one_counts() {
     let now = || servers[0].read().unwrap();
     let (run, card) = asked(&now(), &ada, "alone");
     let told = answered(&servers, &voices, (&run, &card), || ());
-    judged(&servers[0], &ada, (&run, &card), &told);
+    judged(&servers[0], &ada, (&run, &card), &told, None);
     // The same with a server that is killed amid them, and the next.
     for round in 0..2 {
         let (run, card) = asked(&now(), &ada, &format!("killed-{round}"));
@@ -175,7 +204,7 @@ fn of_many_answers_to_one_card_one_counts() {
             now().tell("-KILL");
             *servers[0].write().unwrap() = Served::of(&place);
         });
-        judged(&servers[0], &ada, (&run, &card), &told);
+        judged(&servers[0], &ada, (&run, &card), &told, Some(&place));
     }
     place.run(&["audit", "verify"]).exits(0);
 }
@@ -191,7 +220,7 @@ fn two_servers_of_one_journal_take_one_answer() {
         let (run, card) = asked(&at.read().unwrap(), &ada, &format!("two-{round}"));
         let told = answered(&servers, &voices, (&run, &card), || ());
         for server in &servers {
-            judged(server, &ada, (&run, &card), &told);
+            judged(server, &ada, (&run, &card), &told, None);
         }
     }
     place.run(&["audit", "verify"]).exits(0);

@@ -232,7 +232,7 @@ fn end_all(server: &Served, team: &Team) {
         for wait in waits {
             let statement = match wait["kind"].as_str().unwrap() {
                 "approval" => json!({ "kind": "approve", "card": wait["digest"] }),
-                _ => settlement(team, wait),
+                _ => settlement(&team.place, &wait["goal"]),
             };
             let run = wait["run"].as_str().unwrap();
             let to = format!("POST /v1/runs/{run}/statements");
@@ -246,10 +246,10 @@ fn end_all(server: &Served, team: &Team) {
     }
 }
 
-/// What whoever looks says of a write in doubt.
-fn settlement(team: &Team, wait: &Value) -> Value {
-    let name = wait["goal"].as_str().unwrap().rsplit(' ').next().unwrap();
-    let file = std::fs::read(team.place.path(&format!("notes/{name}.txt")));
+/// What whoever looks says of a write in doubt of the run with this goal.
+pub fn settlement(place: &Workplace, goal: &Value) -> Value {
+    let name = goal.as_str().unwrap().rsplit(' ').next().unwrap();
+    let file = std::fs::read(place.path(&format!("notes/{name}.txt")));
     let settled = json!({
         "kind": "settle", "slot": { "step": "note" }, "reason": "looked at the folder",
     });

@@ -168,10 +168,16 @@ impl Served {
     /// Waits until a run has this status.
     #[track_caller]
     pub fn until(&self, token: &str, run: &str, status: &str) -> Value {
+        self.until_one(token, run, &[status])
+    }
+
+    /// Waits until a run has one of these statuses.
+    #[track_caller]
+    pub fn until_one(&self, token: &str, run: &str, statuses: &[&str]) -> Value {
         let began = Instant::now();
         loop {
             let now = self.get(token, &format!("/v1/runs/{run}")).is(200).json();
-            if now["status"] == status {
+            if statuses.iter().any(|status| now["status"] == *status) {
                 return now;
             }
             assert!(began.elapsed() < PATIENCE, "{now}");
