@@ -129,7 +129,7 @@ impl ProcessPlanner {
                 planned
             }
             Err(error) => {
-                let said = session.server.last_stderr_line().await;
+                let said = session.server.last_stderr_lines().await;
                 let said = said.map(|words| session.redactor.redact_text(&words));
                 declined(&author, &error, said)
             }
@@ -175,7 +175,7 @@ impl ProcessPlanner {
         let answer = match answer {
             Ok(line) => line,
             Err(error) => {
-                let said = session.server.last_stderr_line().await;
+                let said = session.server.last_stderr_lines().await;
                 let said = said.map(|words| session.redactor.redact_text(&words));
                 return Err(LineError::with_words(&error, said).into());
             }

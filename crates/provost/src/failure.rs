@@ -245,6 +245,9 @@ impl From<AuditError> for Failure {
     }
 }
 
+/// Said where nobody knows what waits; where the card was open a moment before, what made it stale.
+pub const NOTHING_OPEN: &str = "`provost inbox` lists what waits, with commands";
+
 /// Said where nobody knows the card; where it is known, its approvers are named.
 pub const OTHERS_MUST_ANSWER: &str = "another person must answer: `policies/` says who may";
 
@@ -255,7 +258,7 @@ impl From<StepError> for Failure {
             StepError::Lapsed { .. } => {
                 Some("`provost show RUN` says what followed without an answer")
             }
-            StepError::NotOpen { .. } => Some("`provost inbox` lists what waits, with commands"),
+            StepError::NotOpen { .. } => Some(NOTHING_OPEN),
             StepError::NotAllowed { .. } => Some(OTHERS_MUST_ANSWER),
             StepError::Denied(ActionDenied::Stranger { .. }) => {
                 Some("people are listed in policies/entities.json")

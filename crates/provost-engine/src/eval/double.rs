@@ -63,7 +63,7 @@ impl Double {
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
             if double.reading.is_finished() {
-                let said = double._process.last_stderr_line().await;
+                let said = double._process.last_stderr_lines().await;
                 let said = said.map_or_else(String::new, |line| format!(": {line}"));
                 return Err(format!("the double ended before it listened{said}"));
             }

@@ -296,7 +296,7 @@ async fn call_fault(error: &ServiceError, session: &McpSession) -> Fault {
     }
     match error {
         ServiceError::TransportClosed | ServiceError::TransportSend(_) => {
-            let said = session.last_stderr_line().await;
+            let said = session.last_stderr_lines().await;
             let said = said.map(|said| format!("; its last words: {said}"));
             let said = said.unwrap_or_default();
             let message = format!("the server ended before it answered{said}");

@@ -92,8 +92,10 @@ impl ServerProcess {
         }
     }
 
-    /// The last line that it wrote to stderr. Waits a moment, since it is asked for when it died.
-    pub async fn last_stderr_line(&self) -> Option<String> {
+    /// The end of what it wrote to stderr, as one line: of its last lines those that are not
+    /// indented, as a stack trace is, at most three. Waits a moment, since it is asked for when it
+    /// died.
+    pub async fn last_stderr_lines(&self) -> Option<String> {
         tokio::time::sleep(CHILD_STDERR_WAIT).await;
         let tail = self.tail.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&tail.bytes);
@@ -102,8 +104,7 @@ impl ServerProcess {
             true => text.split_once('\n').map_or("", |(_, rest)| rest),
             false => &text,
         };
-        let mut lines = whole.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.next_back().map(str::to_owned)
+        end_of(whole)
     }
 
     /// How much of its sandbox the kernel enforces, if it has one.
@@ -128,6 +129,19 @@ impl Drop for ServerProcess {
     }
 }
 
+/// The last three lines that are not indented; of lines that all are, the last.
+fn end_of(text: &str) -> Option<String> {
+    let lines = || text.lines().filter(|line| !line.trim().is_empty()).rev();
+    let at_margin = |line: &&str| !line.starts_with(char::is_whitespace);
+    let mut end: Vec<&str> = lines().filter(at_margin).take(3).collect();
+    if end.is_empty() {
+        end.extend(lines().next());
+    }
+    end.reverse();
+    let end: Vec<&str> = end.into_iter().map(str::trim).collect();
+    (!end.is_empty()).then(|| end.join("; "))
+}
+
 /// Reads to the end and keeps the last bytes.
 async fn collect_stderr(stderr: Option<ChildStderr>, tail: Arc<Mutex<StderrTail>>) {
     let Some(mut stderr) = stderr else { return };
@@ -138,5 +152,31 @@ async fn collect_stderr(stderr: Option<ChildStderr>, tail: Arc<Mutex<StderrTail>
         let over = tail.bytes.len().saturating_sub(CHILD_STDERR_BYTES_MAX);
         tail.is_cut |= over > 0;
         tail.bytes.drain(..over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_of;
+
+    #[test]
+    fn the_end_of_what_a_program_says_names_its_error() {
+        let cases = [
+            ("", None),
+            ("modem busy\n", Some("modem busy")),
+            (
+                "file:///a.js:3\n  throw new Error('no key')\n  ^\n\nError: no key\n    at a (a.js:3)\n    \
+                 at b (b.js:9)\n\nNode.js v20.20.2\n",
+                Some("file:///a.js:3; Error: no key; Node.js v20.20.2"),
+            ),
+            (
+                "one\ntwo\nTraceback (most recent call last):\n  File \"a.py\", line 3\nKeyError: 'x'\n",
+                Some("two; Traceback (most recent call last):; KeyError: 'x'"),
+            ),
+            ("  all\n  indented\n", Some("indented")),
+        ];
+        for (text, end) in cases {
+            assert_eq!(end_of(text).as_deref(), end, "{text}");
+        }
     }
 }

@@ -60,6 +60,9 @@ pub fn say(
     place: &WorkspacePath,
 ) -> Result<Exit, Failure> {
     let who = who_may(&run.engine, run.state(), &statement);
+    let asked = statement
+        .card()
+        .map(|card| (run.state().head.run.clone(), card));
     let envelope = envelope(&run.engine, run.state(), statement, how)?;
     let engine = place.driving(run.engine)?;
     let spoken = TakeUp {
@@ -70,10 +73,26 @@ pub fn say(
         true => record(place, &engine, spoken, watching),
         false => drive(place, &engine, Start::TakeUp(spoken), watching),
     };
-    done.map_err(|failure| match who {
-        Some(who) if failure.hint_text() == Some(failure::OTHERS_MUST_ANSWER) => failure.hint(who),
+    done.map_err(|failure| match (failure.hint_text(), who, asked) {
+        (Some(failure::OTHERS_MUST_ANSWER), Some(who), _) => failure.hint(who),
+        (Some(failure::NOTHING_OPEN), _, Some((run, card))) => {
+            overtaken(&run, card, place).unwrap_or(failure)
+        }
         _ => failure,
     })
+}
+
+/// What is said of a card that the journal has open, and that is not once the run was checked
+/// against the files of now.
+fn overtaken(run: &str, card: Digest, place: &WorkspacePath) -> Option<Failure> {
+    let history = History::read(&place.journal().ok()?, run).ok()?;
+    let is_open = history.state.open_cards().any(|(open, _)| *open == card);
+    let message = format!(
+        "card `{}` counts no more: policies, people or tools changed since it was made",
+        card.in_command()
+    );
+    let resume = place.command(&format!("provost resume {run}"));
+    is_open.then(|| Failure::usage(message).hint(format!("to get the card of now: {resume}")))
 }
 
 /// Who may approve or reject the card of a statement, in words.

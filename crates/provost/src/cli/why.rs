@@ -6,8 +6,9 @@ use clap::Args;
 use provost_engine::eval::{compare_effects, is_case};
 use provost_engine::history::{History, judged};
 use provost_engine::recheck::recheck;
+use provost_engine::run::event::RunStatus;
 use provost_engine::run::read::why::{Certainty, Guilty, Judgment, against, against_effects};
-use provost_engine::run::state::waiting;
+use provost_engine::run::state::{State, waiting};
 
 use super::target::Target;
 use crate::drive::halt::at_interrupt;
@@ -49,7 +50,9 @@ pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         }
         Some(right) => {
             let Ok(right) = right.parse::<Target>();
-            against(events, &waiting(state), &right.history(&store)?.events)
+            let right = right.history(&store)?;
+            refuse_wrong(state, &right.state)?;
+            against(events, &waiting(state), &right.events)
         }
         None => judged(&store, events, state)?,
     };
@@ -58,6 +61,21 @@ pub fn run(verb: &WhyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         false => output::data(&page(&verdict).finish()),
     }
     Ok(Exit::Done)
+}
+
+/// Refuses a run to compare with that cannot be the one that is right.
+fn refuse_wrong(run: &State, right: &State) -> Result<(), Failure> {
+    let (id, status) = (&right.head.run, right.status());
+    let message = match status {
+        _ if run.head.run == *id => format!("run `{id}` cannot be compared with itself"),
+        RunStatus::Succeeded => return Ok(()),
+        _ => format!(
+            "run `{id}` is no run that is right: it is {}",
+            status.word()
+        ),
+    };
+    Err(Failure::usage(message)
+        .hint("`provost runs --status succeeded` lists runs that succeeded, or name a case"))
 }
 
 /// The verdict, with the reads that it leads to made again.

@@ -254,3 +254,25 @@ fn a_card_that_some_have_approved_says_who() {
     place.edit("provost.toml", "user = \"bo\"", "user = \"chi\"");
     place.run(&["approve", &target]).exits(0);
 }
+
+#[test]
+fn a_card_that_the_files_overtook_says_how_to_get_the_card_of_now() {
+    let place = Workplace::new();
+    let (run, card) = place.waiting();
+    let target = format!("{run}@{card}");
+    let people = serde_json::json!({ "ada": {}, "bo": {} });
+    place.people(people.as_object().unwrap());
+    let overtaken = place.run(&["approve", &target]);
+    assert_snapshot!(overtaken.to_string().replace(&card, "CARD"), @r"
+    exit 2
+    --- stderr
+    error: card `CARD` counts no more: policies, people or tools changed since it was made
+
+    hint: to get the card of now: provost resume RUN
+    ");
+    let no = place.run(&["reject", &target, "--reason", "no"]).exits(2);
+    assert!(no.stderr.contains("counts no more"), "{no}");
+    place.run(&["resume", &run]).exits(3);
+    let (run, card) = place.card();
+    place.run(&["approve", &format!("{run}@{card}")]).exits(0);
+}

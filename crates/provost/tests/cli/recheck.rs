@@ -142,6 +142,9 @@ fn nothing_is_read_again_that_policy_does_not_permit_or_that_is_decided() {
     place
         .run(&["why", &run, "--recheck", "--against", &run])
         .exits(2);
+    // A run is not held against itself, nor against one that did not succeed.
+    let itself = place.run(&["why", &run, "--against", &run]).exits(2);
+    assert!(itself.stderr.contains("compared with itself"), "{itself}");
 }
 
 /// A run that succeeded.

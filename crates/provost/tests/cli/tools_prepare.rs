@@ -103,9 +103,9 @@ fn a_database_is_prepared_by_a_person() {
     assert_snapshot!(place.run(&["tools", "prepare", "shop"]), @r#"
     exit 2
     --- stderr
-    error: no operation of `shop` keeps its key in a table
+    error: `shop` has nothing to prepare
 
-    hint: an `execute` of a database does with `idempotency = { key = "table" }`
+    hint: only a database needs a table, for an `execute` with `idempotency = { key = "table" }`
     "#);
     assert_snapshot!(place.run(&["tools", "prepare", "logs"]), @"
     exit 2

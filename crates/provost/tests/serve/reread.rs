@@ -213,3 +213,21 @@ fn a_table_that_counts_at_the_start_is_named() {
     place.write("provost.toml", config);
     assert_eq!(reload()["files"]["restart"], json!([]));
 }
+
+#[test]
+fn a_card_that_the_files_overtook_is_made_anew() {
+    let place = team();
+    let server = Served::of(&place);
+    let [ada, bo, chi] = ["ada", "bo", "chi"].map(|name| token(&place, name, name, &[]));
+    let run = server.begin(&ada, &note("a"));
+    let card = server.card(&ada, &run);
+    people(&place, &["ada", "bo", "chi", "dan"]);
+    server.ask(&chi, RELOAD, &Value::Null).is(200);
+    let to = format!("POST /v1/runs/{run}/statements");
+    let yes = |card: &str| server.ask(&bo, &to, &json!({ "kind": "approve", "card": card }));
+    assert_eq!(yes(&card).is(409).problem(), "not-open");
+    let now = server.card(&ada, &run);
+    assert_ne!(now, card);
+    yes(&now).is(200);
+    server.until(&ada, &run, "succeeded");
+}

@@ -317,9 +317,9 @@ impl McpSession {
     }
 
     /// The last it said on stderr.
-    pub(super) async fn last_stderr_line(&self) -> Option<String> {
+    pub(super) async fn last_stderr_lines(&self) -> Option<String> {
         match &self.server {
-            Some(server) => server.last_stderr_line().await,
+            Some(server) => server.last_stderr_lines().await,
             None => None,
         }
     }
@@ -385,7 +385,7 @@ impl McpSession {
         {
             return Fault::no_effect(fault.class, fault.message);
         }
-        let said = after(self.last_stderr_line().await);
+        let said = after(self.last_stderr_lines().await);
         let why = match error {
             ServiceError::McpError(error) => &*error.message,
             ServiceError::UnexpectedResponse => "what it answers is no list",
@@ -434,7 +434,12 @@ async fn connect_process(
         match served {
             Ok(service) => return Ok((server, service)),
             Err(error) if tries == 1 && is_late(&error) => {}
-            Err(error) => return Err(start_fault(&error, &after(server.last_stderr_line().await))),
+            Err(error) => {
+                return Err(start_fault(
+                    &error,
+                    &after(server.last_stderr_lines().await),
+                ));
+            }
         }
     }
 }

@@ -46,9 +46,10 @@ pub fn run(verb: &Prepare, place: &WorkspacePath) -> Result<Exit, Failure> {
         });
     };
     let Some(sql) = config.preparation() else {
-        let message = format!("no operation of `{name}` keeps its key in a table");
-        return Err(Failure::usage(message)
-            .hint("an `execute` of a database does with `idempotency = { key = \"table\" }`"));
+        let message = format!("`{name}` has nothing to prepare");
+        return Err(Failure::usage(message).hint(
+            "only a database needs a table, for an `execute` with `idempotency = { key = \"table\" }`",
+        ));
     };
     let told = |made: bool, text: &str| {
         if verb.json {
