@@ -74,7 +74,9 @@ fn beside(
     }
     if let Some(undo) = &step.undo {
         let undoing = called(&undo.tool.value);
-        let again = step.value.get("args") == step.value.pointer("/undo/args");
+        let none = Value::Object(Map::new());
+        let given = |at: &str| step.value.pointer(at).unwrap_or(&none);
+        let again = given("/args") == given("/undo/args");
         let is_vain = |by: &Operation| !changes(by) || (by.name == operation.name && again);
         if !changes(operation) || undoing.is_some_and(is_vain) {
             answers.find("E309", place);

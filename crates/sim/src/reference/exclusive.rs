@@ -28,23 +28,67 @@ enum Stop {
     Fault,
 }
 
+/// How many steps are followed, each of which the guard of the one before asks to have succeeded.
+const CHAIN_MAX: usize = 4;
+
 /// Whether no run meets the guards of both steps; none if there are too many worlds to say so.
 #[must_use]
 pub fn exclude(setting: &Setting<'_>, one: &Step, two: &Step) -> Option<bool> {
-    let guard = |step: &Step| {
-        let when = step.when.as_ref().filter(|_| step.fresh.is_none());
-        Some(when?.whole()?.ast().clone())
-    };
     // Why not with `fresh`: that asks the guard again, of newer readings.
-    let (Some(one), Some(two)) = (guard(one), guard(two)) else {
+    let (Some(first), Some(second)) = (guard(one), guard(two)) else {
         return Some(false);
     };
-    let mut asked = BTreeSet::new();
-    numbers(&one, &mut asked);
-    numbers(&two, &mut asked);
-    let mut texts = BTreeSet::from([OTHER.to_owned()]);
-    words(&one, &mut texts);
-    words(&two, &mut texts);
+    let alone = never(setting, vec![first, second], &BTreeMap::new());
+    if alone == Some(true) {
+        return alone;
+    }
+    let mut behind = BTreeMap::new();
+    for step in [one, two] {
+        follow(setting, step, CHAIN_MAX, &mut behind);
+    }
+    let (first, second) = guard(one).zip(guard(two))?;
+    match never(setting, vec![first, second], &behind) {
+        Some(true) => Some(true),
+        // Why: too many worlds with the guards behind; without them it is known.
+        _ => alone,
+    }
+}
+
+fn guard(step: &Step) -> Option<Expr> {
+    let when = step.when.as_ref().filter(|_| step.fresh.is_none());
+    Some(when?.whole()?.ast().clone())
+}
+
+/// The guards of the steps that the guard of this one reads, and of those that these read.
+fn follow(setting: &Setting<'_>, step: &Step, chain: usize, into: &mut BTreeMap<String, Expr>) {
+    if chain == 0 || guard(step).is_none() {
+        return;
+    }
+    for reference in step.when.iter().flat_map(|when| when.references()) {
+        let Root::Step(id) = &reference.root else {
+            continue;
+        };
+        let Some((_, read)) = setting.step(id) else {
+            continue;
+        };
+        if let Some(asks) = guard(read).filter(|_| !into.contains_key(id)) {
+            into.insert(id.clone(), asks);
+            follow(setting, read, chain - 1, into);
+        }
+    }
+}
+
+/// Whether no world meets all these guards, and of each step that succeeded in it the one behind.
+fn never(
+    setting: &Setting<'_>,
+    guards: Vec<Expr>,
+    behind: &BTreeMap<String, Expr>,
+) -> Option<bool> {
+    let (mut asked, mut texts) = (BTreeSet::new(), BTreeSet::from([OTHER.to_owned()]));
+    for guard in guards.iter().chain(behind.values()) {
+        numbers(guard, &mut asked);
+        words(guard, &mut texts);
+    }
     let mut open = vec![BTreeMap::new()];
     let mut tried = 0_usize;
     while let Some(chosen) = open.pop() {
@@ -58,7 +102,7 @@ pub fn exclude(setting: &Setting<'_>, one: &Step, two: &Step) -> Option<bool> {
             texts: &texts,
             chosen,
         };
-        match world.meets(&[&one, &two]) {
+        match world.meets(&guards, behind) {
             Ok(true) => return Some(false),
             Ok(false) | Err(Stop::Fault) => {}
             Err(Stop::Open(key, values)) => {
@@ -101,8 +145,12 @@ struct World<'a> {
 }
 
 impl World<'_> {
-    fn meets(&self, guards: &[&Expr]) -> Result<bool, Stop> {
-        for guard in guards {
+    fn meets(&self, guards: &[Expr], behind: &BTreeMap<String, Expr>) -> Result<bool, Stop> {
+        let succeeded =
+            |id: &str| self.chosen.get(&format!("status {id}")) == Some(&json!("succeeded"));
+        // Why only those: of a step whose end nobody asked about, nothing is known.
+        let met = behind.iter().filter(|(id, _)| succeeded(id));
+        for guard in guards.iter().chain(met.map(|(_, guard)| guard)) {
             if !self.truth(guard)? {
                 return Ok(false);
             }
