@@ -172,6 +172,21 @@ impl Audit {
         }
     }
 
+    /// Whether the journal in this store directory agrees with its newest head, as [`Self::hold`]
+    /// asks before a run begins; the commit of that head, or none where nothing is signed yet.
+    /// Only reads.
+    ///
+    /// # Errors
+    /// [`AuditError::Heads`] says how they differ.
+    pub fn look(&self, dir: &Path) -> Result<Option<u64>, AuditError> {
+        self.refuse_lost(dir)?;
+        match Store::open_read_only(dir) {
+            Ok(store) => self.agreed(&store),
+            Err(StoreError::Missing { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Refuses a journal that the newest head contradicts. Reads the heads and one row. A journal
     /// in which nothing was committed yet gets its first head here, so that a file of heads that
     /// is gone later is missed.
@@ -179,9 +194,20 @@ impl Audit {
     /// # Errors
     /// [`AuditError::Heads`] says how they differ.
     pub fn hold(&self, store: &Store, inbox: &Inbox) -> Result<(), AuditError> {
+        match self.agreed(store)? {
+            Some(_) => Ok(()),
+            None => self.sign(store, inbox).map(drop),
+        }
+    }
+
+    /// The commit of the newest head, which the store agrees with; none if neither has begun.
+    fn agreed(&self, store: &Store) -> Result<Option<u64>, AuditError> {
         match self.newest()? {
-            Some(head) => Ok(head.check_store(store)?),
-            None if store.standing()?.commit == 0 => self.sign(store, inbox).map(drop),
+            Some(head) => {
+                head.check_store(store)?;
+                Ok(Some(head.commit))
+            }
+            None if store.standing()?.commit == 0 => Ok(None),
             None => Err(AuditError::Heads(HeadsError::None {
                 path: self.heads.path().to_owned(),
             })),

@@ -15,7 +15,8 @@
 //! - [`eval`]: cases of a file, each driven over doubles and graded
 //! - [`session`]: the loop of one run: step, commit, carry out, repeat
 //! - [`engine`], [`proposal`], [`bundle`]: what begins a run, and what is proposed without one
-//! - [`people`], [`notify`], [`summary`], [`history`], [`stats`]: people, notices, listings, counts
+//! - [`people`], [`notify`], [`summary`], [`history`], [`stats`], [`stops`]: people, notices,
+//!   listings, counts, what a stop would bind
 //! - [`store`], [`audit`], [`owner`], [`keys`]: journal, proof, ownership of runs, signatures
 //! - [`workspace`]: `provost.toml`, policies, playbooks and the lock as one immutable value
 //!
@@ -59,6 +60,7 @@ pub mod secrets {
 }
 pub mod session;
 pub mod stats;
+pub mod stops;
 pub mod store;
 pub mod summary;
 pub mod telemetry;

@@ -48,7 +48,7 @@ mod statements;
 pub mod view;
 
 pub use app::{FindingsJson, Lent};
-pub use door::database::{Database, DatabaseError, StoredSession, StoredToken};
+pub use door::database::{Database, DatabaseError, SERVER_FILE, StoredSession, StoredToken};
 pub use door::token::{GivenToken, WeakToken};
 pub use drive::ClientRuns;
 pub use routes::{ListedRoute, listed, routed};

@@ -144,6 +144,7 @@ impl Repeat<'_> {
             lock: LockUse::Hold,
         };
         let workspace = Workspace::open(root, &opening).map_err(|error| in_words(&error))?;
+        self.case.refuse_unknown(workspace.catalog())?;
         let faults = self.case.faults.clone();
         let tools = workspace.tools().to_vec();
         let world = &self.case.world;

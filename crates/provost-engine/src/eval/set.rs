@@ -5,6 +5,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use provost_plan::catalog::Catalog;
+use provost_plan::diagnostic::nearest;
 use provost_plan::digest::Digest;
 use provost_plan::expr::Template;
 use provost_plan::money::Money;
@@ -59,6 +61,45 @@ pub(super) struct Case {
     /// Whether it is known to fail: it passes as long as it fails, and a pass is reported.
     pub(super) red: bool,
     pub(super) timeout: Duration,
+}
+
+impl Case {
+    /// Refuses names that no operation of the workspace has: what must never happen, or must be
+    /// asked about, would hold for the misspelt one.
+    pub(super) fn refuse_unknown(&self, catalog: &Catalog) -> Result<(), String> {
+        let expect = &self.expect;
+        let patterns = |all: &'static str, of: Option<&Vec<CallPattern>>| {
+            let names = of.into_iter().flatten().map(|one| one.operation.clone());
+            names.map(|name| (all, name)).collect::<Vec<_>>()
+        };
+        let never = expect
+            .never
+            .iter()
+            .map(|name| ("`effects.never`", name.clone()));
+        let faults = self
+            .faults
+            .iter()
+            .map(|one| ("`faults`", one.operation.clone()));
+        let cards = self.people.iter().filter_map(|rule| match &rule.about {
+            RuleSubject::Card { pattern, .. } => Some(("`people`", pattern.clone())),
+            RuleSubject::Question { .. } | RuleSubject::Doubt { .. } => None,
+        });
+        let named = patterns("`effects`", expect.effects.as_ref())
+            .into_iter()
+            .chain(patterns("`asked`", expect.asked.as_ref()))
+            .chain(never)
+            .chain(faults)
+            .chain(cards);
+        for (at, name) in named {
+            if !catalog.names().any(|known| matches(&name, known)) {
+                let near = nearest(&name, catalog.names());
+                let near =
+                    near.map_or_else(String::new, |near| format!(" (did you mean `{near}`?)"));
+                return Err(format!("{at} names `{name}`, which is no operation{near}"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// What stands for the services.

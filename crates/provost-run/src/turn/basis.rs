@@ -32,6 +32,11 @@ pub(super) struct Basis<'t> {
 }
 
 impl Basis<'_> {
+    /// Whether who requested the run may also approve: it was begun so, and policy is so still.
+    pub(super) fn is_solo(self) -> bool {
+        self.state.head.solo && self.rules.policy.is_solo()
+    }
+
     /// Whether policy lets somebody do this to the run.
     pub(super) fn may(self, act: Act<'_>, by: &Principal) -> Result<(), StepError> {
         self.rules.policy.judge(&self.state.facts(act, by))?;

@@ -4,6 +4,7 @@ use axum::Json;
 use axum::extract::{Path, State};
 use provost_engine::clock::now_ms;
 use provost_engine::run::event::RunStatus;
+use provost_engine::stops::unbound;
 use provost_engine::store::{RunPage, StopScope, Stopped};
 use provost_plan::plan::request::{RoleView, ToolSignature};
 use provost_plan::policy::RunAction;
@@ -78,24 +79,36 @@ fn of_stop(stop: &Stopped) -> Value {
     })
 }
 
-/// What a stop binds. Of everything the name is `-`: an address has no empty part.
-fn scope(app: &App, scope: &str, name: String) -> Result<(StopScope, String), Problem> {
-    let unbound = |detail: String| Problem::new(ProblemKind::BindsNothing, detail);
-    let workspace = app.workspace();
+/// The scope of a stop and its name. Of everything the name is `-`: an address has no empty part.
+fn scope(scope: &str, name: String) -> Result<(StopScope, String), Problem> {
     match scope {
         "all" if name == "-" => Ok((StopScope::All, String::new())),
-        "principal" => Ok((StopScope::Principal, name)),
-        "tool"
-            if workspace.catalog().has_any(&name)
-                || workspace.catalog().has_any(&format!("{name}.*")) =>
-        {
-            Ok((StopScope::Tool, name))
+        "all" => {
+            let detail = "all of a workspace has the name `-`".to_owned();
+            Err(Problem::new(ProblemKind::BindsNothing, detail))
         }
-        "playbook" if workspace.playbooks().get(&name).is_some() => Ok((StopScope::Playbook, name)),
-        "all" => Err(unbound("all of a workspace has the name `-`".to_owned())),
-        "tool" | "playbook" => Err(unbound(format!("there is no {scope} `{name}`"))),
+        "principal" => Ok((StopScope::Principal, name)),
+        "tool" => Ok((StopScope::Tool, name)),
+        "playbook" => Ok((StopScope::Playbook, name)),
         _ => Err(Problem::not_found("scope").hint("`all`, `tool`, `playbook` or `principal`")),
     }
+}
+
+/// Refuses a stop that would bind nothing.
+async fn refuse_unbound(app: &App, scope: StopScope, name: &str) -> Result<(), Problem> {
+    let name = name.to_owned();
+    let found = app.read(move |shared| {
+        let (engine, store) = (shared.engine(), shared.desk.store()?);
+        Ok(unbound(engine.workspace(), Some(store), scope, &name)?)
+    });
+    let Some(found) = found.await? else {
+        return Ok(());
+    };
+    let problem = Problem::new(ProblemKind::BindsNothing, found.to_string());
+    Err(match found.near {
+        Some(near) => problem.hint(format!("did you mean `{near}`?")),
+        None => problem,
+    })
 }
 
 /// The stop of this name, if there is one.
@@ -118,7 +131,8 @@ pub(crate) async fn stop(
         reason: String,
     }
     viewer.speaks()?;
-    let (scope, name) = scope(&app, &word, name)?;
+    let (scope, name) = scope(&word, name)?;
+    refuse_unbound(&app, scope, &name).await?;
     let Reason { reason } = body.into()?;
     let (workspace, by) = (app.workspace(), &viewer.principal);
     let (policy, of) = (workspace.policy(), (scope, name.as_str()));
@@ -148,7 +162,7 @@ pub(crate) async fn lift(
     Path((word, name)): Path<(String, String)>,
 ) -> Result<Json<Value>, Problem> {
     viewer.speaks()?;
-    let (scope, name) = scope(&app, &word, name)?;
+    let (scope, name) = scope(&word, name)?;
     let standing = standing(&app, scope, &name).await?;
     let (workspace, by) = (app.workspace(), &viewer.principal);
     let (policy, of) = (workspace.policy(), (scope, name.as_str()));

@@ -94,6 +94,7 @@ pub fn run(verb: &DoctorArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         of_store(&workspace, &mut not_checked),
         of_stops(&workspace),
     ];
+    found.extend(begins::heads(&workspace));
     found.extend(begins::planner(&workspace));
     found.extend(begins::schedules(&workspace));
     found.extend(begins::approvals(&workspace));

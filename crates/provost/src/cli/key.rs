@@ -89,11 +89,12 @@ pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     output::note(&page.finish());
     output::data(&format!("{}\n", key.public()));
     let mut page = Page::new();
-    page.line("to make it known, add it to policies/entities.json:")
+    page.line("to make it known as a person's, add it to policies/entities.json:")
         .line(&format!(
             "  \"{owner}\": {{ \"key\": \"{}\" }}",
             key.public()
         ));
+    page.line("as a server's, which speaks for who is logged in, add it to `vouchers` instead");
     output::note(&page.finish());
     Ok(Exit::Done)
 }

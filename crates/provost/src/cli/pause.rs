@@ -2,6 +2,7 @@
 
 use clap::{ArgGroup, Args};
 use provost_engine::people::Statement;
+use provost_engine::stops::unbound;
 use provost_engine::store::{StopScope, Stopped};
 use serde_json::{Value, json};
 
@@ -53,7 +54,7 @@ impl StopTarget {
 /// A stop that binds nothing would be a false comfort. Where the workspace cannot be read, nobody
 /// can tell, and the stop is taken all the same.
 fn known(place: &WorkspacePath, scope: StopScope, name: &str) -> Result<(), Failure> {
-    if !matches!(scope, StopScope::Tool | StopScope::Playbook) {
+    if scope == StopScope::All {
         return Ok(());
     }
     let workspace = match place.unlocked() {
@@ -68,21 +69,17 @@ fn known(place: &WorkspacePath, scope: StopScope, name: &str) -> Result<(), Fail
             return Ok(());
         }
     };
-    let prefix = format!("{name}.");
-    let there = match scope {
-        StopScope::Tool => {
-            let mut names = workspace.catalog().names();
-            names.any(|tool| tool == name || tool.starts_with(&prefix))
-        }
-        _ => workspace.playbooks().get(name).is_some(),
-    };
-    if there {
+    let journal = place.journal_if_any()?;
+    let Some(unbound) = unbound(&workspace, journal.as_ref(), scope, name)? else {
         return Ok(());
-    }
-    Err(
-        Failure::usage(format!("there is no {} `{name}`", scope.word()))
-            .hint("`provost tools list` lists the tools, `playbooks/` holds the playbooks"),
-    )
+    };
+    let hint = match &unbound.near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "`provost tools list` lists the tools, `playbooks/` has the playbooks, \
+                 `policies/entities.json` the people"
+            .to_owned(),
+    };
+    Err(Failure::usage(unbound.to_string()).hint(hint))
 }
 
 /// Arguments of `pause`.

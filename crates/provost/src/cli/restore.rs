@@ -10,6 +10,8 @@ use provost_engine::owner::living;
 use provost_engine::store::{Store, StoreError};
 use serde_json::json;
 
+use provost_server::SERVER_FILE;
+
 use crate::document::reason;
 use crate::failure::{Exit, Failure};
 use crate::output;
@@ -78,6 +80,10 @@ pub fn run(verb: &RestoreArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
             "kept",
             &format!("{} (the journal until now)", kept.display()),
         );
+        if kept.join(SERVER_FILE).exists() {
+            page.line("tokens and logins of the server are kept there too: make new ones, or copy");
+            page.line(&format!("its {SERVER_FILE} back"));
+        }
     }
     output::data(&page.finish());
     Ok(Exit::Done)

@@ -132,34 +132,50 @@ fn asked(page: &mut Page, state: &State, digest: &Digest, give: &str, place: &Wo
 
 /// Writes of a step in doubt about which no tool is asked.
 fn doubts(page: &mut Page, state: &State, step: &str, slots: &[&Slot], place: &WorkspacePath) {
-    let landed = |slot: &&Slot| state.item(slot).and_then(|item| item.history.landing);
-    let known_to_happen = slots
-        .iter()
-        .all(|slot| landed(slot) == Some(Landing::Happened));
-    page.bad("in doubt: ").text(&match known_to_happen {
-        true => format!("what step `{step}` gave is not known"),
-        false => format!("no answer shows whether the write of step `{step}` happened"),
-    });
+    page.bad("in doubt: ")
+        .text(&doubted(state, step, slots.iter().copied()));
     let known = state.steps.get(step);
     if let Some(message) = known.and_then(|known| known.message.as_ref()) {
         page.text(": ").text(message);
     }
     page.end();
     page.line("check the system it writes to, then record what you found:");
-    // Why: without its output nothing that reads it goes on.
-    let happened = if state.is_output_read(step) {
-        "--happened --output JSON"
-    } else {
-        "--happened"
-    };
     for slot in slots {
         let (run, meant) = (&state.head.run, attempt_in_doubt(state, slot));
-        let not = (!known_to_happen).then_some("--did-not-happen");
-        for said in [happened].into_iter().chain(not).chain(["--abandon"]) {
+        for said in settlements(state, slot) {
             let text = format!("provost settle {run} {meant} {said} --reason WHY");
             command(page, "settle", &place.command(&text));
         }
     }
+}
+
+/// What is not known of a step in doubt.
+fn doubted<'s>(state: &State, step: &str, slots: impl Iterator<Item = &'s Slot>) -> String {
+    let mut slots = slots;
+    match slots.all(|slot| is_known_to_happen(state, slot)) {
+        true => format!("what step `{step}` gave is not known"),
+        false => format!("no answer shows whether the write of step `{step}` happened"),
+    }
+}
+
+fn is_known_to_happen(state: &State, slot: &Slot) -> bool {
+    let landing = state.item(slot).and_then(|item| item.history.landing);
+    landing == Some(Landing::Happened)
+}
+
+/// What a person may say of a write in doubt, as the flags of `settle`.
+pub fn settlements(state: &State, slot: &Slot) -> Vec<&'static str> {
+    // Why: without its output nothing that reads it goes on.
+    let happened = match state.is_output_read(&slot.step) {
+        true => "--happened --output JSON",
+        false => "--happened",
+    };
+    let not = (!is_known_to_happen(state, slot)).then_some("--did-not-happen");
+    [happened]
+        .into_iter()
+        .chain(not)
+        .chain(["--abandon"])
+        .collect()
 }
 
 /// One sentence: why a run did not succeed.
@@ -173,9 +189,12 @@ pub fn why_not(state: &State) -> Page {
             .line(&format!(": {message}"));
     } else if let Some((step, known)) = state.doubts().next() {
         let message = known.message.clone().unwrap_or_default();
-        page.bad("in doubt: ").line(&format!(
-            "no answer shows whether the write of step `{step}` happened: {message}"
-        ));
+        let all: Vec<Slot> = state.items().map(|(slot, _)| slot).collect();
+        let of_step = |slot: &&Slot| {
+            slot.step == *step && state.item(slot).is_some_and(|item| item.is_in_doubt())
+        };
+        let what = doubted(state, step, all.iter().filter(of_step));
+        page.bad("in doubt: ").line(&format!("{what}: {message}"));
     }
     page
 }

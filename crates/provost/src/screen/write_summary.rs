@@ -13,6 +13,7 @@ use provost_plan::catalog::Catalog;
 use serde_json::{Value, json};
 
 use super::page::{Cell, Page, TextStyle};
+use super::run::settlements;
 use super::words::attempt_in_doubt;
 use crate::workspace_path::WorkspacePath;
 
@@ -206,9 +207,8 @@ fn next(state: &State, place: &WorkspacePath) -> Option<(String, &'static str)> 
         .map(|(slot, _)| slot);
     if let Some(slot) = doubtful {
         let meant = attempt_in_doubt(state, &slot);
-        let command = format!(
-            "provost settle {run} {meant} --happened|--did-not-happen|--abandon --reason WHY"
-        );
+        let said = settlements(state, &slot).join("|");
+        let command = format!("provost settle {run} {meant} {said} --reason WHY");
         let who = "any person of this workspace, after a check of the system it writes to";
         return Some((place.command(&command), who));
     }

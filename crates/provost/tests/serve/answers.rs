@@ -113,7 +113,7 @@ fn every_answer_is_of_its_schema() {
             .replace("{item}", "0")
             .replace("{digest}", &card)
             .replace("{scope}", "principal")
-            .replace("{name}", "eve")
+            .replace("{name}", "bo")
             .replace("{token}", "spent");
         let answer = server.ask(who, &line, body);
         let operation = route

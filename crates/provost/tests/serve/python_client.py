@@ -31,9 +31,7 @@ ada, bo = client(ada_token), client(bo_token)
 
 
 def statement(kind, **parts):
-    said = Statement(kind=kind)
-    said.additional_properties = parts
-    return said
+    return Statement(kind=kind, **parts)
 
 
 def until(id_, status):

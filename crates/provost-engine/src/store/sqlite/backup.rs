@@ -10,6 +10,7 @@ use std::path::Path;
 use super::file_size::beside;
 use super::open::{copy_into, create_dir};
 use super::{JOURNAL_FILE, Store, StoreError, Verified};
+use crate::owner::OWNERS_DIR;
 
 impl Store {
     /// Copies the journal into the new file `to`.
@@ -37,7 +38,8 @@ impl Store {
         done
     }
 
-    /// Makes the store `dir`, which must not be there, out of a copy.
+    /// Makes the store `dir`, which must not be there, out of a copy. The directory of owners
+    /// comes with it: by that a journal which is emptied later is told from a new one.
     ///
     /// # Errors
     /// [`StoreError::NotCopied`] if the directory or the journal cannot be written.
@@ -52,6 +54,7 @@ impl Store {
         File::open(&partial)
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(&partial, &to))
+            .and_then(|()| fs::create_dir_all(dir.join(OWNERS_DIR)))
             .and_then(|()| File::open(dir)?.sync_all())
             .map_err(&failed)
     }

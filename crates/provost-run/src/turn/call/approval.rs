@@ -76,7 +76,7 @@ fn plan_card(at: Basis<'_>, id: &str, record: &StepRecord) -> Option<Digest> {
         fields.flatten().any(|author| author == person)
     };
     // Why looked at now: an answer that the call reads may be newer than the yes.
-    let own = |state: &CardState| !at.state.head.solo && state.approved_by.iter().any(&wrote);
+    let own = |state: &CardState| !at.is_solo() && state.approved_by.iter().any(&wrote);
     let covers = |state: &CardState| match &state.card.subject {
         CardSubject::Plan { .. } if own(state) || at.now >= state.valid_until => false,
         CardSubject::Plan { steps } => {

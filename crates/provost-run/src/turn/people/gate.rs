@@ -214,7 +214,7 @@ fn open_card(
         amended_by: barred,
         authors,
         planned_by: log.state().outsider(),
-        solo: log.state().head.solo,
+        solo: log.basis().is_solo(),
         asked_at: log.now(),
         expires_at: lasts.map(|ms| log.now().saturating_add(ms)),
     };

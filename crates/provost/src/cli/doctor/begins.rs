@@ -1,17 +1,35 @@
-//! What `doctor` says of runs that could not begin or end: planner, schedules, approvals.
+//! What `doctor` says of runs that could not begin or end: signed heads, planner, schedules,
+//! approvals.
 //!
 //! Asks nobody and starts nothing. INVARIANT: what is said not to work is judged by what a run
 //! would ask: the way of a goal to its planner, and who may approve.
 
 use std::collections::BTreeSet;
 
+use provost_engine::audit::Audit;
 use provost_engine::proposal::route;
 use provost_engine::workspace::Workspace;
 use provost_plan::policy::{AskTerms, Decision};
 use provost_plan::reach::needs;
 
 use super::SetupFinding;
+use crate::advice::Advice as _;
 use crate::screen::words::count;
+
+/// Whether the journal agrees with its newest signed head; nothing where none is signed.
+pub(super) fn heads(workspace: &Workspace) -> Option<SetupFinding> {
+    let settings = workspace.audit()?;
+    let looked = Audit::open(workspace.root(), settings)
+        .and_then(|audit| audit.look(&workspace.store_dir()));
+    Some(match looked {
+        Ok(Some(commit)) => {
+            let said = format!("the journal agrees with the newest, of commit {commit}");
+            SetupFinding::fit("heads", said)
+        }
+        Ok(None) => SetupFinding::fit("heads", "the first is signed when the journal is made"),
+        Err(error) => SetupFinding::unfit("heads", error.to_string(), error.advice()),
+    })
+}
 
 /// The planner of `[planner]`; nothing where there is none.
 pub(super) fn planner(workspace: &Workspace) -> Option<SetupFinding> {
