@@ -214,7 +214,9 @@ impl Desk {
         viewer.speaks()?;
         match &seen.fold {
             Fold::Sound(folded) => {
-                Ok(engine.would_take(folded, &viewer.principal.id, statement)?)
+                let by = &viewer.principal.id;
+                engine.inbox().may_show(by, &statement, seen.state())?;
+                Ok(engine.would_take(folded, by, statement)?)
             }
             Fold::Contradicted(_, found) => {
                 Err(Problem::new(ProblemKind::NotOpen, found.to_string()))

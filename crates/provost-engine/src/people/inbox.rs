@@ -224,6 +224,24 @@ impl Inbox {
         }
     }
 
+    /// Whether somebody could show what this statement requires: where signatures are required,
+    /// who has no key cannot.
+    ///
+    /// # Errors
+    /// [`StatementError::NoKey`].
+    pub fn may_show(
+        &self,
+        by: &str,
+        statement: &Statement,
+        state: &State,
+    ) -> Result<(), StatementError> {
+        let is_signed = self.required(statement, state) == Credential::Signature;
+        match is_signed && self.people.key(by).is_none() {
+            true => Err(StatementError::NoKey { by: by.to_owned() }),
+            false => Ok(()),
+        }
+    }
+
     /// What the workspace requires now, or the run when it began, whichever is more.
     pub(super) fn required_by(&self, state: &State) -> Credential {
         self.required.least.max(state.head.required)

@@ -49,6 +49,7 @@ struct New {
 /// Does it.
 pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     let What::New(new) = verb.what;
+    let is_named = new.name.is_some();
     let owner = match new.name {
         Some(name) => name,
         // Why either: a key can be made where there is no workspace.
@@ -89,12 +90,14 @@ pub fn run(verb: KeyArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
     output::note(&page.finish());
     output::data(&format!("{}\n", key.public()));
     let mut page = Page::new();
-    page.line("to make it known as a person's, add it to policies/entities.json:")
+    page.line("to make it known, add it to policies/entities.json:")
         .line(&format!(
             "  \"{owner}\": {{ \"key\": \"{}\" }}",
             key.public()
         ));
-    page.line("as a server's, which speaks for who is logged in, add it to `vouchers` instead");
+    if is_named {
+        page.line("or, if it is a server's key for logins, to `vouchers` in `[approvals]`");
+    }
     output::note(&page.finish());
     Ok(Exit::Done)
 }

@@ -116,7 +116,8 @@ fn who_may(engine: &Engine, state: &State, statement: &Statement) -> Option<Stri
                 .may_approve(&person, &author, operation, &card.terms)
                 .is_ok()
         });
-        others && !known.approved_by.contains(*name)
+        let shown = engine.inbox().may_show(name, statement, state);
+        others && !known.approved_by.contains(*name) && shown.is_ok()
     };
     let names: Vec<String> = workspace
         .people()

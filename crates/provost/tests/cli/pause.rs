@@ -85,8 +85,20 @@ fn what_is_not_there_is_not_stopped() {
     --- stderr
     error: there is no tool `shap`
 
-    hint: `provost tools list` lists the tools, `playbooks/` holds the playbooks
+    hint: did you mean `shop`?
     ");
+    let nobody = place.run(&["pause", "--principal", "adaa", "--reason", "x"]);
+    assert_snapshot!(nobody.exits(2), @"
+    exit 2
+    --- stderr
+    error: there is no principal `adaa`
+
+    hint: did you mean `ada`?
+    ");
+    // The control: who is there is stopped.
+    place
+        .run(&["pause", "--principal", "ada", "--reason", "x"])
+        .exits(0);
     assert_snapshot!(place.run(&["resume", "--all"]), @"
     exit 2
     --- stderr

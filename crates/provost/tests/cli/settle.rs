@@ -71,7 +71,7 @@ fn a_doubt_is_shown_and_settled_by_what_a_person_saw() {
     may have happened:
       ring  bell.ring  tone="low"
     did not start: no write
-    next: provost settle RUN ring@CARD --happened|--did-not-happen|--abandon --reason WHY
+    next: provost settle RUN ring@CARD --happened --output JSON|--did-not-happen|--abandon --reason WHY
       any person of this workspace, after a check of the system it writes to
 
       ring  bell.ring  write  in doubt  unavailable: the connection was lost before the answer was whole: connection closed before message completed
