@@ -177,7 +177,12 @@ impl Repeat<'_> {
         let stored = stored.map_err(|error| error.to_string())?;
         report.head = stored.last().map(|event| event.link);
         if let Some(missed) = rehearsal.missed().first() {
-            let reason = format!("a miss: `{}`, {}", missed.operation, missed.reason);
+            let what_to_do = match world.recorded {
+                Some(_) => "; a case that is to judge other calls needs a `workspace` and a double",
+                None => "",
+            };
+            let (operation, why) = (&missed.operation, &missed.reason);
+            let reason = format!("a miss: `{operation}`, {why}{what_to_do}");
             return Err(Unjudged::NotJudged(reason));
         }
         match driven {

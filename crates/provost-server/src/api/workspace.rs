@@ -132,11 +132,11 @@ pub(crate) async fn stop(
     }
     viewer.speaks()?;
     let (scope, name) = scope(&word, name)?;
-    refuse_unbound(&app, scope, &name).await?;
     let Reason { reason } = body.into()?;
     let (workspace, by) = (app.workspace(), &viewer.principal);
     let (policy, of) = (workspace.policy(), (scope, name.as_str()));
     may::ask_of_stop(policy, RunAction::Stop, by, of, None)?;
+    refuse_unbound(&app, scope, &name).await?;
     if let Some(stands) = standing(&app, scope, &name).await? {
         // Why: it would be theirs to lift from then on.
         let placed_by = Some(stands.by.as_str());

@@ -183,10 +183,15 @@ fn of_workspace(workspace: &Workspace) -> SetupFinding {
 
 fn of_policy(workspace: &Workspace) -> SetupFinding {
     let user = &workspace.user().id;
-    let said = if workspace.is_solo() {
-        format!("loads; solo: `{user}` may request and approve")
-    } else {
-        format!("loads; the requester may not approve; you are `{user}`")
+    let listed = workspace.people().is_listed(user);
+    let said = match (workspace.is_solo(), listed) {
+        (true, _) => format!("loads; solo: `{user}` may request and approve"),
+        (false, true) => format!("loads; the requester may not approve; you are `{user}`"),
+        // Why fit: a service may drive runs for others and answer nothing itself.
+        (false, false) => format!(
+            "loads; the requester may not approve; you are `{user}`, who is not listed in \
+             policies/entities.json and may answer nothing"
+        ),
     };
     SetupFinding::fit("policy", said)
 }

@@ -256,6 +256,27 @@ fn a_card_that_some_have_approved_says_who() {
 }
 
 #[test]
+fn a_card_of_a_workspace_that_became_a_team_is_no_solo_card() {
+    let place = Workplace::new();
+    place.waiting();
+    let solo = "this workspace is solo";
+    assert!(place.run(&["inbox"]).exits(0).stdout.contains(solo));
+    std::fs::remove_file(place.path("policies/solo.cedar")).unwrap();
+    let people = serde_json::json!({ "ada": {}, "bo": {} });
+    place.people(people.as_object().unwrap());
+    let (run, _) = place.card();
+    place.run(&["resume", &run]).exits(3);
+    let (_, card) = place.card();
+    let shown = place.run(&["inbox"]).exits(0);
+    assert!(!shown.stdout.contains(solo), "{shown}");
+    let target = format!("{run}@{card}");
+    let own = place.run(&["approve", &target]).exits(2);
+    assert!(own.stderr.contains("another person must approve"), "{own}");
+    place.edit("provost.toml", "user = \"ada\"", "user = \"bo\"");
+    place.run(&["approve", &target]).exits(0);
+}
+
+#[test]
 fn a_card_that_the_files_overtook_says_how_to_get_the_card_of_now() {
     let place = Workplace::new();
     let (run, card) = place.waiting();

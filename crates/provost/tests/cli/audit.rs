@@ -173,11 +173,15 @@ fn heads_begin_on_a_journal_that_is_there_when_a_person_says_so() {
     place.write("kept/passphrase", PASSPHRASE);
     let ran = place.run(&["run", COUNT, "--again"]).exits(2);
     assert!(ran.stderr.contains("contains no head"), "{ran}");
+    let told = place.run(&["doctor"]).exits(2).stdout;
+    assert!(told.contains("contains no head"), "{told}");
     assert!(
         ran.stderr.contains("`provost audit sign` signs the first"),
         "{ran}"
     );
     place.run(&["audit", "sign"]).exits(0);
+    let told = place.run(&["doctor"]).exits(0).stdout;
+    assert!(told.contains("agrees with the newest"), "{told}");
     place.run(&["run", COUNT, "--again"]).exits(0);
     // And a file of heads that is gone later is missed.
     std::fs::remove_file(place.path("kept/heads.jsonl")).unwrap();

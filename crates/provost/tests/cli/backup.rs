@@ -59,6 +59,19 @@ fn a_restored_copy_goes_on() {
 }
 
 #[test]
+fn a_restored_journal_that_is_emptied_is_no_new_one() {
+    let place = Workplace::new();
+    place.run(&["run", COUNT]).exits(0);
+    place.run(&["backup", "copy.db"]).exits(0);
+    place.run(&["restore", "copy.db"]).exits(0);
+    place.write(".provost/journal.db", "");
+    for verb in [&["runs"][..], &["run", COUNT]] {
+        let ran = place.run(verb).exits(2);
+        assert!(ran.stderr.contains("it is empty"), "{ran}");
+    }
+}
+
+#[test]
 fn nothing_is_restored_from_what_does_not_hold_or_under_a_process() {
     let place = Workplace::new();
     let (run, _) = place.waiting();

@@ -435,6 +435,30 @@ fn exit_codes_tell_a_gate_from_what_was_not_judged() {
         text.contains("the double ended before it listened"),
         "{text}"
     );
+    // A name that no operation has is held to be a mistake, and not something that never happens.
+    for (at, wrong) in [
+        (
+            "`effects.never`",
+            "    expect: { effects: { never: [pager.notyfy] } }\n",
+        ),
+        (
+            "`effects`",
+            "    expect: { effects: { exactly: [pager.notyfy] } }\n",
+        ),
+        (
+            "`faults`",
+            "    faults: [{ tool: pager.notyfy, class: timeout }]\n    expect: { status: failed }\n",
+        ),
+        (
+            "`people`",
+            "    people: [{ ask: pager.notyfy, say: yes }]\n    expect: { status: failed }\n",
+        ),
+    ] {
+        let (code, text) = Set::of(&format!("{WORLD}{wrong}")).run();
+        assert_eq!(code, 3, "{text}");
+        let said = format!("{at} names `pager.notyfy`, which is no operation");
+        assert!(text.contains(&said), "{text}");
+    }
     for wrong in [
         "    expect: {}\n",
         "    expects: { status: succeeded }\n",

@@ -219,3 +219,24 @@ fn words_of(of: &Closing<'_>) -> i64 {
     let sql = "SELECT count(*) FROM posted_statements WHERE run = ?1";
     journal.query_row(sql, [&of.run], |row| row.get(0)).unwrap()
 }
+
+#[test]
+fn a_stop_that_binds_nothing_is_refused() {
+    let place = team();
+    let server = Served::of(&place);
+    let bo = token(&place, "bo", "bo", &[]);
+    let why = json!({ "reason": "x" });
+    let stop = |of: &str| server.ask(&bo, &format!("PUT /v1/stops/{of}"), &why);
+    for (unbound, near) in [
+        ("principal/adaa", "did you mean `ada`?"),
+        ("tool/shap", "did you mean `shop`?"),
+        ("playbook/fild", "did you mean `filed`?"),
+    ] {
+        let refused = stop(unbound).is(422);
+        assert_eq!(refused.problem(), "binds-nothing");
+        assert!(refused.body.contains(near), "{}", refused.body);
+    }
+    for bound in ["principal/ada", "tool/shop", "playbook/filed"] {
+        stop(bound).is(200);
+    }
+}

@@ -134,7 +134,7 @@ fn a_name_that_was_pointed_here_opens_nothing() {
     };
     let ways = [
         ("POST /login/link", form, code.as_str(), 303),
-        ("PUT /v1/stops/principal/eve", json, stop, 200),
+        ("PUT /v1/stops/principal/ada", json, stop, 200),
         ("GET /v1/stops", json, "", 200),
         ("GET /healthz", json, "", 200),
         ("GET /login", json, "", 200),
@@ -183,7 +183,7 @@ fn a_cookie_beside_ours_signs_nobody_in() {
         ];
         for cookies in two {
             asked("GET /v1/me", &cookies, "").is(401);
-            let stop = "PUT /v1/stops/principal/eve";
+            let stop = "PUT /v1/stops/principal/ada";
             asked(stop, &cookies, r#"{"reason":"x"}"#).is(401);
             assert_eq!(asked("GET /", &cookies, "").status, 303, "{cookies:?}");
         }
@@ -211,7 +211,7 @@ fn a_page_of_another_site_changes_nothing() {
             ("Content-Type", "application/json"),
         ];
         heads.extend(more);
-        server.send("PUT /v1/stops/principal/eve", &heads, r#"{"reason":"x"}"#)
+        server.send("PUT /v1/stops/principal/ada", &heads, r#"{"reason":"x"}"#)
     };
     for foreign in [
         &[][..],
@@ -231,7 +231,7 @@ fn a_page_of_another_site_changes_nothing() {
     ask(&[("Origin", &origin)]).is(200);
     let bo = token(&place, "ci", "bo", &[]);
     server
-        .ask(&bo, "DELETE /v1/stops/principal/eve", &Value::Null)
+        .ask(&bo, "DELETE /v1/stops/principal/ada", &Value::Null)
         .is(200);
     // Nor does it sign anybody in: the button of a link is of this site alone.
     let link = place.run(&["invite", "bo"]).exits(0).raw_stdout;

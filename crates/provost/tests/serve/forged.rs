@@ -117,6 +117,12 @@ fn no_change_of_a_signed_yes_counts() {
     let forged: Vec<String> = forged.filter(|forged| !same(forged)).collect();
     let to = format!("POST /v1/runs/{run}/statements");
     let before = stands(&server, &place, &ada, &run);
+    // Who has no key could not sign a yes, and is told that.
+    let chi = token(&place, "chi", "chi", &[]);
+    let bo = token(&place, "bo-looks", "bo", &[]);
+    let wait = |who: &str| server.get(who, "/v1/inbox").is(200).json()["waits"][0].clone();
+    assert_eq!(wait(&chi)["may"], false);
+    assert_eq!(wait(&bo)["may"], true, "the control");
     for (number, some) in forged.chunks(OF_A_TOKEN).enumerate() {
         let bo = token(&place, &format!("bo{number}"), "bo", &[]);
         let bearer = format!("Bearer {bo}");

@@ -221,8 +221,8 @@ impl Waiting {
             .replace("{step}", "note")
             .replace("{item}", "0")
             .replace("{digest}", &self.card)
-            .replace("{scope}", "principal")
-            .replace("{name}", "mallory")
+            .replace("{scope}", "tool")
+            .replace("{name}", "shop")
             .replace("{number}", "1")
             .replace("{hash}", "0")
     }
