@@ -30,6 +30,7 @@ mod echo;
 mod effect;
 mod envelope;
 mod exclusive;
+mod hangs;
 mod items;
 mod order;
 mod proofs;
@@ -49,6 +50,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     proofs::run(pass, &accepted, &mut found);
     items::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
+    hangs::run(pass, &mut found);
     claims::run(pass, &mut found);
     cleanup::run(pass, &mut found);
     counted::run(pass, &mut found);
