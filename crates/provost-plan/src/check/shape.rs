@@ -37,6 +37,7 @@ mod proofs;
 mod related;
 mod solve;
 mod status;
+mod unchanged;
 mod vain;
 mod words;
 
@@ -53,6 +54,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     hangs::run(pass, &mut found);
     claims::run(pass, &mut found);
     cleanup::run(pass, &mut found);
+    unchanged::run(pass, &accepted, &mut found);
     counted::run(pass, &mut found);
     echo::run(pass, &mut found);
     detached::run(pass, &mut found);

@@ -31,10 +31,7 @@ pub(super) fn accepted(pass: &Pass<'_>) -> AcceptedOutputs {
     let mut all = AcceptedOutputs::new();
     for step in &pass.plan.steps {
         let id = Root::Step(step.id.value.clone());
-        let output = ExprKind::Path(
-            Box::new(part(ExprKind::Root(id.clone()))),
-            vec![Access::Field("output".to_owned())],
-        );
+        let output = output_of(step);
         // Why: of a list, each item was accepted by itself.
         let items = step.for_each.as_ref().map(|_| each(&part(output.clone())));
         let own = match &items {
@@ -61,6 +58,15 @@ pub(super) fn accepted(pass: &Pass<'_>) -> AcceptedOutputs {
     all
 }
 
+/// The output of a step, as an expression.
+pub(super) fn output_of(step: &Step) -> ExprKind {
+    let id = Root::Step(step.id.value.clone());
+    ExprKind::Path(
+        Box::new(part(ExprKind::Root(id))),
+        vec![Access::Field("output".to_owned())],
+    )
+}
+
 fn part(kind: ExprKind) -> Expr {
     Expr {
         kind,
@@ -69,7 +75,7 @@ fn part(kind: ExprKind) -> Expr {
 }
 
 /// The one case of a condition, if it has no other.
-fn only(cases: Option<Vec<Case>>) -> Option<Case> {
+pub(super) fn only(cases: Option<Vec<Case>>) -> Option<Case> {
     let mut cases = cases?;
     let only = cases.pop()?;
     cases.is_empty().then_some(only)
@@ -94,16 +100,19 @@ pub(super) fn asserted<'s>(
     assertions: impl Iterator<Item = &'s Step>,
 ) -> AcceptedOutputs {
     let mut all = accepted.clone();
+    held(assertions).for_each(|(subject, demand)| learn(&mut all, subject, demand));
+    all
+}
+
+/// What assertions say, where a run goes on only if they hold, and as far as they say one thing.
+pub(super) fn held<'s>(
+    assertions: impl Iterator<Item = &'s Step>,
+) -> impl Iterator<Item = (DemandSubject, Demand)> {
     // Why not one that is skipped, or that the plan goes on without: it may not hold.
     let holding = assertions.filter(|step| step.when.is_none() && !step.on_failure.may_go_on());
     // Why not that of a subgoal: it is skipped with it.
     let holding = holding.filter(|step| parent_of(&step.id.value).is_none());
-    for step in holding {
-        let whole = step.asserted().and_then(|held| held.condition.whole());
-        let held = whole.and_then(|whole| only(whole.cases(true)));
-        for (subject, demand) in held.into_iter().flatten() {
-            learn(&mut all, subject, demand);
-        }
-    }
-    all
+    holding
+        .filter_map(|step| only(step.asserted()?.condition.whole()?.cases(true)))
+        .flatten()
 }
