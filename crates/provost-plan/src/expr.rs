@@ -40,6 +40,7 @@ pub(crate) use functions::{clauses_of_format, fault_of_literals};
 
 use analysis::label::Labelling;
 use analysis::refs;
+pub(crate) use analysis::refs::collect as references_of;
 use eval::Evaluator;
 use tree::Expr;
 use value::Item;

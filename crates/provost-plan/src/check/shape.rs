@@ -30,12 +30,14 @@ mod echo;
 mod effect;
 mod envelope;
 mod exclusive;
+mod hangs;
 mod items;
 mod order;
 mod proofs;
 mod related;
 mod solve;
 mod status;
+mod unchanged;
 mod vain;
 mod words;
 
@@ -49,8 +51,10 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     proofs::run(pass, &accepted, &mut found);
     items::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
+    hangs::run(pass, &mut found);
     claims::run(pass, &mut found);
     cleanup::run(pass, &mut found);
+    unchanged::run(pass, &accepted, &mut found);
     counted::run(pass, &mut found);
     echo::run(pass, &mut found);
     detached::run(pass, &mut found);

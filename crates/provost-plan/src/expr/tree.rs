@@ -387,7 +387,22 @@ impl Expr {
     /// The same about something else: `root` in place of a variable.
     #[must_use]
     pub fn about(&self, variable: u32, root: &Root) -> Self {
-        let of = |part: &Self| part.about(variable, root);
+        self.with(&|kind| match kind {
+            ExprKind::Var(own) if own.id == variable => Some(ExprKind::Root(root.clone())),
+            _ => None,
+        })
+    }
+
+    /// The same with something else in place of some parts.
+    #[must_use]
+    pub(crate) fn with(&self, other: &dyn Fn(&ExprKind) -> Option<ExprKind>) -> Self {
+        if let Some(kind) = other(&self.kind) {
+            return Self {
+                kind,
+                span: self.span,
+            };
+        }
+        let of = |part: &Self| part.with(other);
         let boxed = |part: &Self| Box::new(of(part));
         let all = |parts: &[Self]| parts.iter().map(of).collect();
         let access = |access: &Access| match access {
@@ -395,14 +410,21 @@ impl Expr {
             Access::Index(index) => Access::Index(of(index)),
         };
         let kind = match &self.kind {
-            ExprKind::Var(own) if own.id == variable => ExprKind::Root(root.clone()),
             ExprKind::List(items) => ExprKind::List(all(items)),
             ExprKind::Map(entries) => {
                 let entries = entries.iter().map(|(key, value)| (of(key), of(value)));
                 ExprKind::Map(entries.collect())
             }
             ExprKind::Path(base, accesses) => {
-                ExprKind::Path(boxed(base), accesses.iter().map(access).collect())
+                let rest = accesses.iter().map(access);
+                match of(base) {
+                    // Why: the accesses of a path are flat.
+                    Self {
+                        kind: ExprKind::Path(base, first),
+                        ..
+                    } => ExprKind::Path(base, first.into_iter().chain(rest).collect()),
+                    base => ExprKind::Path(Box::new(base), rest.collect()),
+                }
             }
             ExprKind::Has(path) => ExprKind::Has(boxed(path)),
             ExprKind::Not(inner) => ExprKind::Not(boxed(inner)),
@@ -435,6 +457,26 @@ impl Expr {
         Self {
             kind,
             span: self.span,
+        }
+    }
+
+    /// Whether it is true or false by its form.
+    pub(crate) fn is_condition(&self) -> bool {
+        match &self.kind {
+            ExprKind::Not(_)
+            | ExprKind::And(_)
+            | ExprKind::Or(_)
+            | ExprKind::Compare(..)
+            | ExprKind::Has(_) => true,
+            ExprKind::Walk(walk) => matches!(
+                walk.kind,
+                WalkKind::All | WalkKind::Exists | WalkKind::ExistsOne
+            ),
+            ExprKind::Call(function, _) => matches!(
+                function,
+                Function::Contains | Function::StartsWith | Function::EndsWith | Function::Matches
+            ),
+            _ => false,
         }
     }
 

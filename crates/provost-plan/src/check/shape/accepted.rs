@@ -7,36 +7,91 @@
 use std::collections::BTreeMap;
 
 use crate::check::Pass;
-use crate::expr::cases::Case;
-use crate::expr::{Root, Segment};
+use crate::expr::cases::{Case, Demand, DemandSubject, cases, each};
+use crate::expr::tree::{Access, Expr, ExprKind};
+use crate::expr::{Root, Template};
 use crate::plan::Step;
 use crate::plan::subgoal::parent_of;
+use crate::source::Span;
 
-/// What holds of the output of each step that succeeded, by its `until` and `accept`; and of every
-/// item of a list, by the text of its root.
+/// What holds of the output of each step that succeeded, by its `until` and `accept`; of every
+/// item of a list, and of what is computed, by the text of its root.
 pub(super) type AcceptedOutputs = BTreeMap<String, Case>;
+
+/// The name under which it is known what holds of a root.
+pub(super) fn key(root: &Root) -> Option<&str> {
+    match root {
+        Root::Step(name) | Root::Unknown(name) => Some(name),
+        _ => None,
+    }
+}
 
 /// What the `until` and `accept` of each step say of its output, where they say one thing.
 pub(super) fn accepted(pass: &Pass<'_>) -> AcceptedOutputs {
-    let of_step = |step: &Step| {
-        let cases = step.conditions().filter_map(|accept| {
-            let mut cases = accept.whole()?.cases(true)?;
-            let only = cases.pop()?;
-            cases.is_empty().then_some(only)
-        });
-        let demands = cases.flatten().filter_map(|(mut subject, demand)| {
-            let is_own = subject.root == Root::Output;
-            subject.root = Root::Step(step.id.value.clone());
-            let output = Segment::Field("output".to_owned());
-            subject.path.insert(0, output);
-            is_own.then_some((subject, demand))
-        });
-        demands.collect::<Case>()
-    };
-    // Why not of a list: its output is the list of all, and each item was accepted by itself.
-    let steps = pass.plan.steps.iter().filter(|s| s.for_each.is_none());
-    let all = steps.map(|step| (step.id.value.clone(), of_step(step)));
-    all.filter(|(_, case)| !case.is_empty()).collect()
+    let mut all = AcceptedOutputs::new();
+    for step in &pass.plan.steps {
+        let id = Root::Step(step.id.value.clone());
+        let output = output_of(step);
+        // Why: of a list, each item was accepted by itself.
+        let items = step.for_each.as_ref().map(|_| each(&part(output.clone())));
+        let own = match &items {
+            Some(Some(each)) => ExprKind::Root(each.clone()),
+            Some(None) => continue,
+            None => output,
+        };
+        let own = |kind: &ExprKind| match kind {
+            ExprKind::Root(Root::Output) => Some(own.clone()),
+            _ => None,
+        };
+        for accept in step.conditions().filter_map(Template::whole) {
+            let Some(only) = only(cases(&accept.ast().with(&own), true)) else {
+                continue;
+            };
+            // Why of a list its items alone: of what is computed of them, it has perhaps none.
+            let demands = only.into_iter().filter(|(subject, _)| match &items {
+                Some(each) => Some(&subject.root) == each.as_ref(),
+                None => is_of(&subject.root, &id),
+            });
+            demands.for_each(|(subject, demand)| learn(&mut all, subject, demand));
+        }
+    }
+    all
+}
+
+/// The output of a step, as an expression.
+pub(super) fn output_of(step: &Step) -> ExprKind {
+    let id = Root::Step(step.id.value.clone());
+    ExprKind::Path(
+        Box::new(part(ExprKind::Root(id))),
+        vec![Access::Field("output".to_owned())],
+    )
+}
+
+fn part(kind: ExprKind) -> Expr {
+    Expr {
+        kind,
+        span: Span::default(),
+    }
+}
+
+/// The one case of a condition, if it has no other.
+pub(super) fn only(cases: Option<Vec<Case>>) -> Option<Case> {
+    let mut cases = cases?;
+    let only = cases.pop()?;
+    cases.is_empty().then_some(only)
+}
+
+/// Whether a root is a step, or is computed of what it gave.
+fn is_of(root: &Root, step: &Root) -> bool {
+    let read = format!("({step}");
+    root == step || matches!(root, Root::Unknown(text) if text.contains(&read))
+}
+
+fn learn(all: &mut AcceptedOutputs, subject: DemandSubject, demand: Demand) {
+    if let Some(name) = key(&subject.root) {
+        let known = all.entry(name.to_owned()).or_default();
+        known.push((subject, demand));
+    }
 }
 
 /// The same with what assertions say of outputs, where a run goes on only if they hold.
@@ -45,26 +100,19 @@ pub(super) fn asserted<'s>(
     assertions: impl Iterator<Item = &'s Step>,
 ) -> AcceptedOutputs {
     let mut all = accepted.clone();
+    held(assertions).for_each(|(subject, demand)| learn(&mut all, subject, demand));
+    all
+}
+
+/// What assertions say, where a run goes on only if they hold, and as far as they say one thing.
+pub(super) fn held<'s>(
+    assertions: impl Iterator<Item = &'s Step>,
+) -> impl Iterator<Item = (DemandSubject, Demand)> {
     // Why not one that is skipped, or that the plan goes on without: it may not hold.
     let holding = assertions.filter(|step| step.when.is_none() && !step.on_failure.may_go_on());
     // Why not that of a subgoal: it is skipped with it.
     let holding = holding.filter(|step| parent_of(&step.id.value).is_none());
-    for step in holding {
-        let whole = step.asserted().and_then(|held| held.condition.whole());
-        let Some(mut cases) = whole.and_then(|whole| whole.cases(true)) else {
-            continue;
-        };
-        let Some(only) = cases.pop().filter(|_| cases.is_empty()) else {
-            continue;
-        };
-        for (subject, demand) in only {
-            let of = match &subject.root {
-                Root::Step(id) => id.clone(),
-                Root::Unknown(each) if subject.is_of_each() => each.clone(),
-                _ => continue,
-            };
-            all.entry(of).or_default().push((subject, demand));
-        }
-    }
-    all
+    holding
+        .filter_map(|step| only(step.asserted()?.condition.whole()?.cases(true)))
+        .flatten()
 }

@@ -155,7 +155,7 @@ fn of_proof(solver: &Solver<'_, '_>, proof: &Proof) -> Option<Diagnostic> {
     None
 }
 
-fn finding(proof: &Proof, step: &Step, message: String) -> Diagnostic {
+pub(super) fn finding(proof: &Proof, step: &Step, message: String) -> Diagnostic {
     let when = step.when.as_ref().map(|when| when.span());
     Diagnostic::new(Code::AgainstProof, when.unwrap_or(step.id.span), message)
         .related(proof.check.span(), "the proof")

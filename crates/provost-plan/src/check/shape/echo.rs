@@ -3,6 +3,8 @@
 //! Owns S718. A field of an output that is called like an argument and can hold its value is taken
 //! for that argument. INVARIANT: what is found compares two values that are known before the run.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::solve::meets;
@@ -14,8 +16,8 @@ use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
 use crate::expr::cases::{Demand, DemandSubject, cases};
-use crate::expr::tree::{Access, Compare, Expr, ExprKind};
-use crate::expr::{ArgTree, Key, Root, Segment, Template};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, WalkKind};
+use crate::expr::{ArgTree, Key, Root, Segment, Template, references_of};
 use crate::plan::{Step, StepKind};
 use crate::source::Span;
 
@@ -55,22 +57,63 @@ fn other_value(
     accept: &Template,
     about: &Root,
 ) -> Option<Diagnostic> {
-    let parts = accept.whole()?.conjuncts().iter();
-    let mut demands = parts.filter_map(|part| {
+    let all = accept.whole()?.conjuncts().iter();
+    let all: Vec<AskedOf> = all.flat_map(|part| asked_of(part, about)).collect();
+    all.iter().find_map(|asked| {
+        let (name, value) = argument(pass, args, &asked.subject, about)?;
+        let is_other = asks_for_one(&asked.demand, &value) && !meets(&value, &asked.demand);
+        let path: Vec<Segment> = asked
+            .list
+            .iter()
+            .chain(&asked.subject.path)
+            .cloned()
+            .collect();
+        // Why: of a list, one item may be asked for beside another.
+        let is_there = all.iter().any(|one| {
+            let is_same = one.list == asked.list && one.subject == asked.subject;
+            is_same && asks_for_one(&one.demand, &value) && meets(&value, &one.demand)
+        });
+        if !is_other || is_there || !can_hold(pass, site, (about, &path), &value) {
+            return None;
+        }
+        Some(given_other((step, args), (&name, &value), accept))
+    })
+}
+
+/// What an acceptance asks of a place, or of one item of the list at a place.
+struct AskedOf {
+    list: Vec<Segment>,
+    subject: DemandSubject,
+    demand: Demand,
+}
+
+/// What a part of an acceptance asks for, as far as one case says it.
+fn asked_of(part: &Expr, about: &Root) -> Vec<AskedOf> {
+    let item_of = || match &part.kind {
+        ExprKind::Walk(walk) if walk.kind == WalkKind::Exists => {
+            let mut read = references_of(&walk.list).into_iter();
+            let list = read.next().filter(|list| list.root == *about)?;
+            let path = list.path.into_iter().chain([Segment::Any]);
+            Some((path.collect(), walk.body.about(walk.variable.id, about)))
+        }
+        _ => None,
+    };
+    let (list, asked): (Vec<Segment>, Expr) = item_of().unwrap_or((Vec::new(), part.clone()));
+    let parts = match &asked.kind {
+        ExprKind::And(terms) => terms.as_slice(),
+        _ => std::slice::from_ref(&asked),
+    };
+    let single = parts.iter().filter_map(|part| {
         let mut cases = cases(part, true)?;
         let only = cases.pop()?;
         cases.is_empty().then_some(only)
     });
-    demands.find_map(|case| {
-        case.into_iter().find_map(|(subject, demand)| {
-            let (name, value) = argument(pass, args, &subject, about)?;
-            let is_other = asks_for_one(&demand, &value) && !meets(&value, &demand);
-            if !is_other || !can_hold(pass, site, (&subject.root, &subject.path), &value) {
-                return None;
-            }
-            Some(given_other((step, args), (&name, &value), accept))
-        })
-    })
+    let each = single.flatten().map(|(subject, demand)| AskedOf {
+        list: list.clone(),
+        subject,
+        demand,
+    });
+    each.collect()
 }
 
 /// That an acceptance asks for another value than an argument has, which is known.
@@ -331,7 +374,7 @@ fn other_place(
                 return None;
             } else if asked.is_namesake() && !are_linked(pass, given, asked) {
                 format!("`{id}` accepts the `{name}` of another place than the call is given")
-            } else if is_other(pass, given, asked) {
+            } else if is_other(pass, given, asked) || is_other_param(pass, given, asked) {
                 format!("`{id}` accepts another `{name}` than the call is given")
             } else if paths(given) == paths(asked.value)
                 && !reads(asked.value, &each)
@@ -406,6 +449,44 @@ fn is_other(pass: &Pass<'_>, given: &Expr, asked: &Asked<'_>) -> bool {
     !leads(&ours, &theirs)
         && !leads(&theirs, &ours)
         && !all.any(|whole| any_part(whole.ast(), &compared))
+}
+
+/// Whether a parameter is asked for, although nothing that the given value is computed of was found
+/// by it, and no condition compares the two.
+fn is_other_param(pass: &Pass<'_>, given: &Expr, asked: &Asked<'_>) -> bool {
+    let is_step = |root: &Root| matches!(root, Root::Step(_));
+    let form = asked.value.form();
+    let has = |whole: &Expr| paths(whole).contains(&form);
+    if asked.param().is_none() || !reads(given, &is_step) || has(given) {
+        return false;
+    }
+    let leads = |step: &Step| {
+        let mut all = step
+            .templates()
+            .into_iter()
+            .flat_map(|(_, of)| of.expressions());
+        all.any(|whole| has(whole.ast()))
+    };
+    let mut open: Vec<&str> = Vec::new();
+    let ids = pass.plan.steps.iter().map(|step| step.id.value.as_str());
+    open.extend(ids.filter(|id| reads(given, &|root| *root == Root::Step((*id).to_owned()))));
+    let mut seen = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        if seen.insert(id) {
+            if pass.plan.step(id).is_none_or(leads) {
+                return false;
+            }
+            let before = pass.graph.reads.get(id).into_iter().flatten();
+            open.extend(before.map(String::as_str));
+        }
+    }
+    let given = given.form();
+    let compared = |one: &Expr| {
+        matches!(&one.kind, ExprKind::Compare(_, a, b)
+            if [a.form(), b.form()].contains(&given) && (has(a) || has(b)))
+    };
+    let mut all = all_templates(pass.plan).flat_map(Template::expressions);
+    !all.any(|whole| any_part(whole.ast(), &compared))
 }
 
 /// Whether a part of an expression is so.

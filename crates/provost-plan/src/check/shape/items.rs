@@ -15,8 +15,8 @@ use crate::check::graph::all_templates;
 use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Case, both, cases, witness};
-use crate::expr::tree::{Expr, ExprKind, WalkKind};
+use crate::expr::cases::{Case, Demand, DemandSubject, both, cases, each, witness};
+use crate::expr::tree::{Expr, ExprKind, Walk, WalkKind, sources};
 use crate::expr::{Expression, Root, Template};
 use crate::plan::Step;
 use crate::source::Span;
@@ -50,17 +50,55 @@ fn anywhere(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnos
             continue;
         };
         let asked = match walk.kind {
-            WalkKind::Exists | WalkKind::ExistsOne => Some(&walk.body),
+            WalkKind::Exists | WalkKind::ExistsOne | WalkKind::All => Some(&walk.body),
             WalkKind::Map | WalkKind::Filter => walk.filter.as_ref(),
-            WalkKind::All => None,
         };
         let is_new = |asked: &&Expr| !is_said(asked.span) && seen.insert(asked.span);
         let Some(asked) = asked.filter(is_new) else {
             continue;
         };
         let item = witness(&walk.list.form());
-        found.extend(chooses(&solver, &asked.about(walk.variable.id, &item)));
+        let asked = asked.about(walk.variable.id, &item);
+        let alone = || match walk.kind {
+            WalkKind::All => None,
+            _ => chooses(&solver, &asked),
+        };
+        found.extend(against_accepted(&solver, walk, (&asked, &item)).or_else(alone));
     }
+}
+
+/// A condition of the items of a step over a list, which none meets that the step accepts.
+fn against_accepted(
+    solver: &Solver<'_, '_>,
+    walk: &Walk,
+    (asked, item): (&Expr, &Root),
+) -> Option<Diagnostic> {
+    let lists = sources(&walk.list).into_iter().filter_map(each);
+    let of: Case = lists
+        .map(|list| {
+            let item = DemandSubject {
+                root: item.clone(),
+                path: Vec::new(),
+                is_size: false,
+            };
+            (item, Demand::ItemOf(list))
+        })
+        .collect();
+    let asked_for = cases(asked, true)?;
+    let careless = Solver {
+        accepted: None,
+        ..*solver
+    };
+    if asked_for.is_empty() || careless.never(&asked_for).is_some() {
+        return None;
+    }
+    let never = solver.never(&both(&asked_for, &[of])?)?;
+    let message = format!("no item is ever so: {}", never.reason);
+    Some(
+        Diagnostic::new(Code::ConstantGuard, asked.span, message)
+            .label("the `until` and `accept` of the step let none of these pass")
+            .hint("ask for the same in both, or let the step go on to the end that is asked for"),
+    )
 }
 
 /// The condition by which a step chooses items, about `item`, and the list of all of them.

@@ -172,7 +172,7 @@ impl<'s> Together<'s> {
         };
         let span = template.span();
         if let Some(never) = self.solver.never(&own) {
-            found.push(finish(self.finding(span, &never)));
+            found.push(finish(self.held_back(self.finding(span, &never), &own)));
             return;
         }
         let few = self.before.len() < TOGETHER_MAX;
@@ -180,7 +180,7 @@ impl<'s> Together<'s> {
         let joined = so_far.and_then(|so_far| both(so_far, &own));
         if let Some(joined) = joined {
             if let Some(never) = self.solver.never(&joined) {
-                let mut finding = self.finding(span, &never);
+                let mut finding = self.held_back(self.finding(span, &never), &joined);
                 for before in &self.before {
                     finding = finding.related(*before, "this has to hold as well");
                 }
@@ -190,6 +190,20 @@ impl<'s> Together<'s> {
             self.cases = Some(joined);
             self.before.push(span);
         }
+    }
+
+    /// A finding that says so where it is what was accepted before that lets none of this be.
+    fn held_back(&self, finding: Diagnostic, asked: &[Case]) -> Diagnostic {
+        let solver = Solver {
+            accepted: None,
+            ..*self.solver
+        };
+        if solver.never(asked).is_some() {
+            return finding;
+        }
+        finding.hint(
+            "an `accept`, an `until` or an assertion lets only runs pass in which it does not hold",
+        )
     }
 
     fn finding(&self, span: Span, never: &ImpossibleCase) -> Diagnostic {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::accepted::AcceptedOutputs;
+use super::accepted::{AcceptedOutputs, key};
 use super::related;
 use super::status::Statuses;
 use crate::check::Pass;
@@ -20,6 +20,9 @@ use crate::expr::tree::Compare;
 use crate::expr::{Reference, Root, Segment, StepStatus};
 use crate::schema::{Kinds, Type};
 use crate::source::Span;
+
+/// Most conditions of every item that are held against one item.
+const WAYS_MAX: usize = 8;
 
 /// What is not believed in a proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +69,38 @@ impl Solver<'_, '_> {
 
     /// Why a case never comes up, if it does not.
     pub(super) fn excluded(&self, case: &Case) -> Option<ImpossibleCase> {
+        let alone = || self.excluded_alone(case);
+        alone().or_else(|| {
+            let mut ways = self.ways_of_items(case);
+            ways.find_map(|ways| self.never_in_any(case, &ways))
+        })
+    }
+
+    /// The ways in which what holds of every item of a list holds of one that the case is about.
+    fn ways_of_items<'c>(&'c self, case: &'c Case) -> impl Iterator<Item = Vec<Case>> + 'c {
+        let held = items(case).flat_map(move |(item, each)| {
+            let told = case.iter().chain(self.accepted_in(case));
+            let own = told.filter(move |(subject, _)| subject.root == *each);
+            own.filter_map(move |(_, demand)| match demand {
+                Demand::Holds(held) => held.of(item),
+                _ => None,
+            })
+        });
+        held.take(WAYS_MAX)
+    }
+
+    fn never_in_any(&self, case: &Case, ways: &[Case]) -> Option<ImpossibleCase> {
+        let mut first = None;
+        for way in ways {
+            let joined: Case = case.iter().chain(way).cloned().collect();
+            let never = self.excluded_alone(&joined)?;
+            first.get_or_insert(never);
+        }
+        first
+    }
+
+    /// Why a case never comes up by what it asks of single subjects.
+    fn excluded_alone(&self, case: &Case) -> Option<ImpossibleCase> {
         let mut subjects: BTreeMap<&DemandSubject, Vec<&Demand>> = BTreeMap::new();
         for (subject, demand) in case {
             subjects.entry(subject).or_default().push(demand);
@@ -98,10 +133,6 @@ impl Solver<'_, '_> {
 
     /// What holds of every item of a list, for the items of it that the case is about.
     fn of_items(&self, case: &Case) -> Case {
-        let items = case.iter().filter_map(|(item, demand)| match demand {
-            Demand::ItemOf(each) => Some((&item.root, each)),
-            _ => None,
-        });
         let of_each = |(item, each): (&Root, &Root)| {
             let told = case.iter().chain(self.accepted_in(case));
             let own = told.filter(|(subject, _)| subject.root == *each);
@@ -117,7 +148,7 @@ impl Solver<'_, '_> {
             });
             here.collect::<Case>()
         };
-        items.flat_map(of_each).collect()
+        items(case).flat_map(of_each).collect()
     }
 
     /// What was accepted of the outputs that a case is about.
@@ -125,9 +156,8 @@ impl Solver<'_, '_> {
         let read: BTreeSet<&str> = case
             .iter()
             .filter_map(|(subject, demand)| match (&subject.root, demand) {
-                (_, Demand::ItemOf(Root::Unknown(each))) => Some(each.as_str()),
-                (Root::Step(id), _) => Some(id.as_str()),
-                _ => None,
+                (_, Demand::ItemOf(each)) => key(each),
+                (root, _) => key(root),
             })
             .collect();
         let accepted = self.accepted.into_iter();
@@ -236,6 +266,14 @@ impl Solver<'_, '_> {
         };
         Some(ImpossibleCase { reason, slip })
     }
+}
+
+/// The items that a case is about, each with the root that stands for every item of its list.
+fn items(case: &Case) -> impl Iterator<Item = (&Root, &Root)> {
+    case.iter().filter_map(|(item, demand)| match demand {
+        Demand::ItemOf(each) => Some((&item.root, each)),
+        _ => None,
+    })
 }
 
 /// The texts that a subject is asked to be.
@@ -403,7 +441,7 @@ pub(super) fn meets(value: &Value, demand: &Demand) -> bool {
     let equal = |other: &Value| order(value, other) == Some(Ordering::Equal) || value == other;
     match demand {
         Demand::Nothing => false,
-        Demand::Relates(_) | Demand::ItemOf(_) => true,
+        Demand::Relates(_) | Demand::ItemOf(_) | Demand::Holds(_) => true,
         Demand::Among(values, inside) => values.iter().any(equal) == *inside,
         Demand::Compares(Compare::Equal, other) => equal(other),
         Demand::Compares(Compare::NotEqual, other) => !equal(other),

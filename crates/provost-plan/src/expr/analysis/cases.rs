@@ -49,6 +49,23 @@ pub enum Demand {
     Relates(Box<ComparedPair>),
     /// It is an item of the list for each of whose items this root stands.
     ItemOf(Root),
+    /// It is every item of a list, of each of which a condition holds.
+    Holds(Box<HeldOfEach>),
+}
+
+/// What holds of every item of a list, in one of several ways.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeldOfEach {
+    condition: Expr,
+    variable: u32,
+    truth: bool,
+}
+
+impl HeldOfEach {
+    /// The cases in which it holds of one item.
+    pub(crate) fn of(&self, item: &Root) -> Option<Vec<Case>> {
+        cases(&self.condition.about(self.variable, item), self.truth)
+    }
 }
 
 /// Two subjects, and how the first compares with the second.
@@ -192,11 +209,11 @@ fn of_witness(walk: &Walk, truth: bool) -> Case {
 }
 
 /// The root that stands for every item of a list.
-fn each(list: &Expr) -> Option<Root> {
+pub(crate) fn each(list: &Expr) -> Option<Root> {
     Some(Root::Unknown(format!("{EACH}{}", text(list)?)))
 }
 
-/// What holds of every item where `all` is true or `exists` is false, as far as one case says it.
+/// What holds of every item where `all` is true or `exists` is false.
 fn of_each(walk: &Walk, truth: bool) -> Case {
     let wanted = match walk.kind {
         WalkKind::All => truth.then_some(true),
@@ -208,7 +225,17 @@ fn of_each(walk: &Walk, truth: bool) -> Case {
     };
     let all = cases(&walk.body.about(walk.variable.id, &root), wanted);
     let Some([only]) = all.as_deref() else {
-        return Case::new();
+        let held = HeldOfEach {
+            condition: walk.body.clone(),
+            variable: walk.variable.id,
+            truth: wanted,
+        };
+        let every = DemandSubject {
+            root,
+            path: Vec::new(),
+            is_size: false,
+        };
+        return vec![(every, Demand::Holds(Box::new(held)))];
     };
     // Why not what is computed of an item: it is of none, if the list has none.
     let own = only.iter().filter(|(subject, _)| subject.root == root);
@@ -245,7 +272,7 @@ pub(crate) fn compared(
     truth: bool,
 ) -> Option<Vec<Case>> {
     let is_equality = matches!(operator, Compare::Equal | Compare::NotEqual);
-    if is_equality && (is_condition(left) || is_condition(right)) {
+    if is_equality && (left.is_condition() || right.is_condition()) {
         let same = (operator == Compare::Equal) == truth;
         let yes = both(&cases(left, true)?, &cases(right, same)?)?;
         let no = both(&cases(left, false)?, &cases(right, !same)?)?;
@@ -316,7 +343,7 @@ pub(crate) fn not_null(root: &Root, path: &[Segment]) -> (DemandSubject, Demand)
 
 /// Where two sides differ although neither is the other's opposite: one of them is no boolean.
 fn neither(left: &Expr, right: &Expr, same: bool) -> Vec<Case> {
-    let other = match (is_condition(left), is_condition(right)) {
+    let other = match (left.is_condition(), right.is_condition()) {
         (true, false) => subject(right),
         (false, true) => subject(left),
         _ => None,
@@ -368,26 +395,6 @@ pub(crate) fn mirrored(operator: Compare) -> Compare {
         Compare::Greater => Compare::Less,
         Compare::GreaterEqual => Compare::LessEqual,
         other => other,
-    }
-}
-
-/// Whether it is true or false by its form.
-fn is_condition(expr: &Expr) -> bool {
-    match &expr.kind {
-        ExprKind::Not(_)
-        | ExprKind::And(_)
-        | ExprKind::Or(_)
-        | ExprKind::Compare(..)
-        | ExprKind::Has(_) => true,
-        ExprKind::Walk(walk) => matches!(
-            walk.kind,
-            WalkKind::All | WalkKind::Exists | WalkKind::ExistsOne
-        ),
-        ExprKind::Call(function, _) => matches!(
-            function,
-            Function::Contains | Function::StartsWith | Function::EndsWith | Function::Matches
-        ),
-        _ => false,
     }
 }
 

@@ -15,7 +15,7 @@ pub(in crate::expr) type Place = (Root, Vec<Segment>);
 pub(in crate::expr) type BoundName = BTreeMap<u32, Option<Place>>;
 
 /// Every path that `tree` reads, in the order written.
-pub(in crate::expr) fn collect(tree: &Expr) -> Vec<Reference> {
+pub(crate) fn collect(tree: &Expr) -> Vec<Reference> {
     let mut references = Vec::new();
     walk(tree, &mut BoundName::new(), &mut references);
     references
