@@ -22,6 +22,7 @@ use crate::plan::{CallRole, Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
+mod beside;
 mod branch;
 mod declared;
 mod left_out;
@@ -482,6 +483,8 @@ impl Types {
                     let finding = Diagnostic::new(Code::NoOverlap, span, message);
                     self.report(with_schema(finding, &at, wanted));
                 } else {
+                    let beside = self.beside(pass, site, leaf, wanted);
+                    beside.into_iter().for_each(|finding| self.report(finding));
                     let (what, example) = (format!("`{at}`"), counterexample.as_deref());
                     self.check_later(template.span(), leaf.pointer, &what, example);
                 }
