@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::guards::{self, GuardFacts};
 use super::open;
 use super::scope::Site;
-use super::typing::{Typed, type_where};
+use super::typing::{TextForm, Typed, type_where};
 use super::{Pass, RunCheck};
 use crate::catalog::Operation;
 use crate::codes::Code;
@@ -22,6 +22,7 @@ use crate::plan::{CallRole, Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
+mod beside;
 mod branch;
 mod declared;
 mod left_out;
@@ -33,12 +34,6 @@ use left_out::{Called, MarkedEntry};
 
 /// Longest schema that is shown in a message, in bytes.
 const SCHEMA_BYTES_MAX: usize = 100;
-
-/// What an expression inside a text may come to.
-const GAP: &str = r"[\s\S]*";
-/// Longest form of a text with expressions in it that is told apart, in bytes; of a longer one its
-/// least length is known.
-const PATTERN_BYTES_MAX: usize = 4_096;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut types = Types::default();
@@ -169,32 +164,18 @@ impl Types {
         let typed = match template.whole() {
             Some(expression) => type_where(expression.ast(), &names, &sure, &mut found),
             None => {
-                let mut chars = 0usize;
-                let mut pattern = String::from("^");
+                let mut form = TextForm::new();
                 for part in template.parts() {
                     match part {
-                        Part::Text(text) => {
-                            chars += text.chars().count();
-                            pattern.push_str(&regex_syntax::escape(text));
-                        }
+                        Part::Text(text) => form.push_text(text),
                         Part::Expr(expression) => {
                             let typed = type_where(expression.ast(), &names, &sure, &mut found);
                             found.extend(unprintable(&typed, expression.span()));
-                            // Why not one for each: two gaps side by side are one.
-                            if !pattern.ends_with(GAP) {
-                                pattern.push_str(GAP);
-                            }
+                            form.push_gap();
                         }
                     }
                 }
-                pattern.push('$');
-                let mut schema = json!({ "type": "string", "minLength": chars });
-                if let Some(map) = schema.as_object_mut()
-                    && pattern.len() <= PATTERN_BYTES_MAX
-                {
-                    map.insert("pattern".to_owned(), pattern.into());
-                }
-                Typed::ty(Type::of_json(&schema))
+                form.typed()
             }
         };
         let failed = found.iter().any(|d| d.severity() == Severity::Error);
@@ -502,6 +483,8 @@ impl Types {
                     let finding = Diagnostic::new(Code::NoOverlap, span, message);
                     self.report(with_schema(finding, &at, wanted));
                 } else {
+                    let beside = self.beside(pass, site, leaf, wanted);
+                    beside.into_iter().for_each(|finding| self.report(finding));
                     let (what, example) = (format!("`{at}`"), counterexample.as_deref());
                     self.check_later(template.span(), leaf.pointer, &what, example);
                 }

@@ -16,6 +16,9 @@ use crate::source::Span;
 
 mod functions;
 mod ranges;
+mod texts;
+
+pub(crate) use texts::TextForm;
 
 /// Most words of an enumeration that a hint lists.
 const NAMES_SHOWN_MAX: usize = 12;
@@ -227,7 +230,7 @@ impl Typing<'_, '_> {
             ExprKind::Bool(value) => Typed::value(json!(value)),
             ExprKind::Int(value) => Typed::value(json!(value)),
             ExprKind::Double(value) => Typed::value(json!(value)),
-            ExprKind::Text(value) => Typed::value(json!(value)),
+            ExprKind::Text(text) => Typed::value(json!(text)),
             ExprKind::Type(_) => Typed::of(Kinds::ANY),
             ExprKind::List(items) => self.list(items),
             ExprKind::Map(entries) => self.map(entries),
@@ -398,8 +401,11 @@ impl Typing<'_, '_> {
 
     fn chain(&mut self, first: &Expr, rest: &[(Arith, Expr)]) -> Typed {
         let mut left = self.expr(first);
+        let mut form = TextForm::new();
+        form.push(&left);
         for (operator, operand) in rest {
             let right = self.expr(operand);
+            form.push(&right);
             let (a, b) = (left.kinds, right.kinds);
             let result = arithmetic(*operator, a, b);
             if result == Kinds::NONE && a != Kinds::NONE && b != Kinds::NONE {
@@ -410,7 +416,7 @@ impl Typing<'_, '_> {
             }
             left = ranges::of_chain(*operator, &left, &right).unwrap_or(Typed::of(result));
         }
-        left
+        form.of_chain(left)
     }
 
     fn compare(&mut self, operator: Compare, left: &Expr, right: &Expr, span: Span) {
@@ -424,7 +430,7 @@ impl Typing<'_, '_> {
                     let (a, b) = (ka.words(), kb.words());
                     let message = format!("`{symbol}` between {a} and {b} is always the same");
                     self.report(span, message);
-                } else if other_texts(&a, &b) {
+                } else if texts::are_apart(&a, &b) {
                     let message = format!("`{symbol}` is always the same: no text has both forms");
                     self.report(span, message);
                 } else if let Some((given, known)) = never_equal(&a, &b)
@@ -540,14 +546,6 @@ impl Typing<'_, '_> {
                 }
             }
         }
-    }
-}
-
-/// Whether both sides are texts of forms that no text has both of.
-fn other_texts(a: &Typed, b: &Typed) -> bool {
-    match (&a.exact, &b.exact) {
-        (Exact::Type(one), Exact::Type(other)) => one.has_no_text_of(other),
-        _ => false,
     }
 }
 

@@ -97,6 +97,7 @@ codes! {
     DefaultType = "T212", Error, "a default that the schema of its answer refuses";
     FractionOfWhole = "T213", Warning, "a whole number compared with a fraction";
     OtherUnitName = "T214", Warning, "a number whose name says another unit than it is given to";
+    FieldBesideFits = "T215", Warning, "a field that may not fit, beside one that always does";
     RiskUnderstated = "E301", Error, "a step that declares less risk than it has";
     NoAcceptance = "E302", Warning, "a write with no acceptance";
     NoIdempotency = "E303", Note, "a write that cannot be repeated safely";

@@ -12,10 +12,9 @@ use std::collections::BTreeSet;
 use crate::plan::Plan;
 
 /// What is done, and what takes it back.
-const PAIRS: [(&str, &str); 38] = [
+const PAIRS: [(&str, &str); 29] = [
     ("open", "close"),
     ("opened", "closed"),
-    ("lock", "unlock"),
     ("enable", "disable"),
     ("start", "stop"),
     ("add", "remove"),
@@ -25,16 +24,11 @@ const PAIRS: [(&str, &str); 38] = [
     ("insert", "delete"),
     ("grant", "revoke"),
     ("attach", "detach"),
-    ("mute", "unmute"),
-    ("assign", "unassign"),
-    ("publish", "unpublish"),
     ("publish", "withdraw"),
-    ("archive", "unarchive"),
     ("archive", "restore"),
     ("delete", "restore"),
     ("suspend", "resume"),
     ("pause", "resume"),
-    ("subscribe", "unsubscribe"),
     ("activate", "deactivate"),
     ("hold", "release"),
     ("reserve", "release"),
@@ -47,9 +41,6 @@ const PAIRS: [(&str, &str); 38] = [
     ("connect", "disconnect"),
     ("register", "deregister"),
     ("pin", "unpin"),
-    ("block", "unblock"),
-    ("freeze", "unfreeze"),
-    ("mount", "unmount"),
     ("on", "off"),
 ];
 
@@ -76,6 +67,9 @@ impl<'p> Opposites<'p> {
     }
 }
 
+/// Fewest letters of a word that `un` before it turns round: a `unit` takes no `it` back.
+const UNDONE_CHARS_MIN: usize = 4;
+
 /// Whether two operations are opposite by their names.
 pub(crate) fn by_name(one: &str, two: &str) -> bool {
     let (one, two) = (words(one), words(two));
@@ -88,8 +82,10 @@ pub(crate) fn by_name(one: &str, two: &str) -> bool {
     };
     // Why without `re`: what was closed is opened again by `reopen`.
     let again = |word: &str| word.strip_prefix("re").map(str::to_owned);
+    let is_undone =
+        |a: &str, b: &str| b.strip_prefix("un") == Some(a) && a.chars().count() >= UNDONE_CHARS_MIN;
     let is_pair = |a: &str, b: &str| {
-        let is = |b: &str| PAIRS.contains(&(a, b)) || PAIRS.contains(&(b, a));
+        let is = |b: &str| PAIRS.contains(&(a, b)) || PAIRS.contains(&(b, a)) || is_undone(a, b);
         is(b) || again(b).is_some_and(|b| is(&b))
     };
     is_pair(a, b) || is_pair(b, a)
@@ -124,6 +120,7 @@ mod tests {
             ("iam.grantRole", "iam.revokeRole"),
             ("dns.remove", "dns.create"),
             ("register.close_case", "register.reopen_case"),
+            ("cargo.hold", "cargo.unhold"),
         ] {
             assert!(are(one, two) && are(two, one), "{one} {two}");
         }
@@ -133,6 +130,7 @@ mod tests {
             ("doors.lock", "doors.paint"),
             ("host.start_server", "host.stop_disk"),
             ("case.open", "case.reopen"),
+            ("shop.it", "shop.unit"),
         ] {
             assert!(!are(one, two) && !are(two, one), "{one} {two}");
         }

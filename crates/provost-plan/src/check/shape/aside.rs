@@ -4,6 +4,8 @@
 //! of them is [`super::detached`]'s, constants of a `confirm` are [`super::echo`]'s. INVARIANT: a
 //! value that the call answers with, or that a read found under the call's own value, is no other.
 
+use std::sync::Arc;
+
 use super::detached::finding;
 use crate::catalog::Operation;
 use crate::check::Pass;
@@ -41,13 +43,9 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 beside: (beside, &call.args),
             };
             if role == CallRole::Undo
-                && let Some(other) = pair.opposite()
+                && let Some(why) = pair.opposite()
             {
-                let id = &step.id.value;
-                let message = format!(
-                    "`{id}` is taken back by `{other}`, and not by `{}`",
-                    beside.name
-                );
+                let message = format!("`{}` is {why}", step.id.value);
                 found.push(finding(step, role, call.tool.span, message));
                 continue;
             }
@@ -189,18 +187,42 @@ impl<'p> Pair<'p, '_> {
         })
     }
 
-    /// The operation that takes back what the call does, by its name, where another is named for
-    /// it that does not: also the same once more, unless it sets something else.
-    fn opposite(&self) -> Option<&'p str> {
+    /// What takes back what the call does, by its name, where another is named for it that does
+    /// not: also the same once more, unless it sets something else.
+    fn opposite(&self) -> Option<String> {
         let (own, named) = (self.own.0, self.beside.0);
         if by_name(&own.name, &named.name) || own.name == named.name && self.sets_back() {
             return None;
         }
-        let mut all = self.pass.terms.catalog.iter();
-        let other = all.find(|op| !op.effect.is_read() && by_name(&own.name, &op.name))?;
-        // Why not what ends alike: `reopen` takes `close` back, as `open` does.
-        let verb = other.name.rsplit(['.', '_', '-']).next()?;
-        (!named.name.ends_with(verb) || own.name == named.name).then_some(&other.name)
+        let is_again = own.name == named.name;
+        let acts = |op: &&Arc<Operation>| !op.effect.is_read() && by_name(&own.name, &op.name);
+        let others: Vec<_> = self.pass.terms.catalog.iter().filter(acts).collect();
+        match others.iter().find(|op| self.takes_all(op)) {
+            Some(other) => {
+                let verb = other.name.rsplit(['.', '_', '-']).next()?;
+                // Why not what ends alike: `reopen` takes `close` back, as `open` does.
+                let is_alike = named.name.ends_with(verb) && !is_again;
+                let names = (&other.name, &named.name);
+                (!is_alike)
+                    .then(|| format!("taken back by `{}`, and not by `{}`", names.0, names.1))
+            }
+            // Why: whatever takes it back, the same does not.
+            None if is_again && !others.is_empty() => {
+                Some(format!("not taken back by `{}` once more", named.name))
+            }
+            None => None,
+        }
+    }
+
+    /// Whether an operation takes each argument that both calls have. Why: what is told less of
+    /// the target reaches another, such as the whole exam instead of one student in it.
+    fn takes_all(&self, operation: &Operation) -> bool {
+        let takes = |name: &Key| {
+            let field = [Segment::Field(name.as_str().to_owned())];
+            let place = operation.input.ty().at(&field);
+            matches!(place, PathType::Known { .. } | PathType::Unknown { .. })
+        };
+        self.shared().all(|(name, ..)| takes(name))
     }
 
     /// Whether the call beside sets something that the step's own sets otherwise.

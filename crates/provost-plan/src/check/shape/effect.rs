@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 
 use crate::catalog::Effect;
 use crate::check::Pass;
-use crate::check::graph::step_of;
+use crate::check::graph::{references, step_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::{Reference, Segment};
-use crate::plan::{Proof, Step};
+use crate::plan::{Proof, Step, StepKind};
 
 /// What somebody is told to do.
 const DO: &str = "
@@ -61,40 +61,86 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         };
         let read = proofs.iter().flat_map(|proof| proof.check.references());
         let read: BTreeSet<&str> = read.filter_map(step_of).collect();
-        if read.is_empty() || read.iter().any(|id| rests_on_effect(pass, id)) {
+        let only_read = proofs.iter().all(|proof| says_only_read(pass, proof));
+        let follows = read.iter().any(|id| rests_on_effect(pass, id));
+        let looks = |id: &&str| pass.plan.step(id).is_some_and(|step| looks(pass, step));
+        if read.is_empty() || follows && !(only_read && read.iter().all(looks)) {
             continue;
         }
-        let only_read = proofs.iter().all(|proof| says_only_read(pass, proof));
         let done = || {
             let mut steps = pass.plan.steps.iter().filter(|step| does(pass, step));
             let found = steps.find_map(|step| done_by(&criterion.text, step));
             found.filter(|_| only_read)
         };
-        let word = wanted(&criterion.text).or_else(named).or_else(done);
+        let word = match follows {
+            true => named(),
+            false => wanted(&criterion.text).or_else(named).or_else(done),
+        };
+        let id = &criterion.id;
         let message = match (word, unproven.first()) {
-            (Some(word), _) => format!(
-                "`{}` wants something done (`{word}`), but what proves it is true before anything \
-                 is",
-                criterion.id
-            ),
+            (Some(word), _) => {
+                let how = match follows {
+                    true => "does not look at that",
+                    false => "is true before anything is",
+                };
+                format!("`{id}` wants something done (`{word}`), but what proves it {how}")
+            }
+            (None, _) if follows => continue,
             (None, Some(step)) if unproven.len() == all && only_read => {
                 format!(
-                    "`{}` is proven as soon as something is read, and no criterion looks at `{}`",
-                    criterion.id, step.id.value
+                    "`{id}` is proven as soon as something is read, and no criterion looks at `{}`",
+                    step.id.value
                 )
             }
-            (None, _) => continue,
+            (None, _) => match read_again(pass, &read) {
+                Some((before, again)) => format!(
+                    "`{id}` is proven by what `{before}` reads before anything is done, and no \
+                     proof looks at `{again}`, which reads it again"
+                ),
+                None => continue,
+            },
+        };
+        let label = match follows {
+            true => "looks at the status of reads and of questions alone",
+            false => "looks at reads alone, and none of them follows a call that does something",
         };
         found.push(
             Diagnostic::new(Code::ReadsProveEffect, first.check.span(), message)
-                .label("looks at reads alone, and none of them follows a call that does something")
-                .note(format!("`{}`: {}", criterion.id, criterion.text))
+                .label(label)
+                .note(format!("`{id}`: {}", criterion.text))
                 .hint(format!(
                     "{}, or by a read that `needs` that step",
                     proving(pass)
                 )),
         );
     }
+}
+
+/// A step that a proof looks at, and one that makes the same call once something is done, at which
+/// no proof looks. Why not one that a call reads: it is made for that.
+fn read_again<'p>(pass: &'p Pass<'_>, read: &BTreeSet<&str>) -> Option<(&'p str, &'p str)> {
+    let looked = pass.plan.success.iter().flat_map(|p| p.check.references());
+    let calls = pass.plan.steps.iter().filter(|step| step.tool().is_some());
+    let looked: BTreeSet<&str> = looked
+        .chain(calls.flat_map(references))
+        .filter_map(step_of)
+        .collect();
+    let call = |step: &'p Step| match &step.kind {
+        StepKind::Tool { tool, args } => Some((tool.value.as_str(), args.form())),
+        _ => None,
+    };
+    let before = read.iter().filter_map(|id| pass.plan.step(id));
+    before.filter(|step| !does(pass, step)).find_map(|before| {
+        let again = pass.plan.steps.iter().find(|again| {
+            let id = again.id.value.as_str();
+            !looked.contains(id)
+                && call(again).is_some()
+                && call(again) == call(before)
+                && pass.order.is_before(&before.id.value, id)
+                && rests_on_effect(pass, id)
+        })?;
+        Some((before.id.value.as_str(), again.id.value.as_str()))
+    })
 }
 
 /// Whether a proof says no more than that reads succeeded which nothing skips: what they read, it
@@ -106,6 +152,14 @@ fn says_only_read(pass: &Pass<'_>, proof: &Proof) -> bool {
         read.path == status && step.is_some_and(|step| step.when.is_none())
     };
     proof.check.references().all(is_status)
+}
+
+/// Whether a step reads, or asks a person: what it comes to is nothing that was done.
+fn looks(pass: &Pass<'_>, step: &Step) -> bool {
+    let reads = pass
+        .operation(step)
+        .is_some_and(|op| op.effect == Effect::Read);
+    reads || matches!(step.kind, StepKind::Question { .. })
 }
 
 /// Whether a step calls what does something.

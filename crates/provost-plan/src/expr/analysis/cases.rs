@@ -373,7 +373,7 @@ fn relation(operator: Compare, left: &Expr, right: &Expr) -> Option<(DemandSubje
 }
 
 /// The comparison that holds if this one came to `truth`.
-fn asked(operator: Compare, truth: bool) -> Compare {
+pub(crate) fn asked(operator: Compare, truth: bool) -> Compare {
     if truth {
         return operator;
     }
@@ -388,6 +388,7 @@ fn asked(operator: Compare, truth: bool) -> Compare {
     }
 }
 
+/// The comparison of the right side with the left.
 pub(crate) fn mirrored(operator: Compare) -> Compare {
     match operator {
         Compare::Less => Compare::Greater,

@@ -1,0 +1,81 @@
+//! The forms of texts that are put together: what stands in them, and where something is left open.
+//!
+//! Owns the type of a text with expressions in it, however it is written: `"a ${ x }"`, `"a " + x`.
+//! Reads no value. INVARIANT: each text that the parts can make has the form.
+
+use serde_json::{Value, json};
+
+use super::{Exact, Typed};
+use crate::schema::{Kinds, Type};
+
+/// What an expression inside a text may come to.
+const GAP: &str = r"[\s\S]*";
+/// Longest form of a text with expressions in it that is told apart, in bytes; of a longer one its
+/// least length is known.
+const PATTERN_BYTES_MAX: usize = 4_096;
+
+/// What is known of a text of which the parts come one after the other.
+pub(crate) struct TextForm {
+    chars: usize,
+    pattern: String,
+}
+
+impl TextForm {
+    /// That of no part.
+    pub(crate) fn new() -> Self {
+        Self {
+            chars: 0,
+            pattern: String::from("^"),
+        }
+    }
+
+    /// A part that is written.
+    pub(crate) fn push_text(&mut self, text: &str) {
+        self.chars += text.chars().count();
+        self.pattern.push_str(&regex_syntax::escape(text));
+    }
+
+    /// A part that may be anything.
+    pub(crate) fn push_gap(&mut self) {
+        // Why not one for each: two gaps side by side are one.
+        if !self.pattern.ends_with(GAP) {
+            self.pattern.push_str(GAP);
+        }
+    }
+
+    /// An operand of `+`.
+    pub(super) fn push(&mut self, operand: &Typed) {
+        match &operand.exact {
+            Exact::Value(Value::String(text)) => self.push_text(text),
+            _ => self.push_gap(),
+        }
+    }
+
+    /// The type of such a text.
+    pub(crate) fn typed(mut self) -> Typed {
+        self.pattern.push('$');
+        let mut schema = json!({ "type": "string", "minLength": self.chars });
+        if let Some(map) = schema.as_object_mut()
+            && self.pattern.len() <= PATTERN_BYTES_MAX
+        {
+            map.insert("pattern".to_owned(), self.pattern.into());
+        }
+        Typed::ty(Type::of_json(&schema))
+    }
+
+    /// The same of what `+` made, where that is a text and something of it is known.
+    pub(super) fn of_chain(self, made: Typed) -> Typed {
+        match made.kinds == Kinds::TEXT && self.chars > 0 {
+            true => self.typed(),
+            false => made,
+        }
+    }
+}
+
+/// Whether both sides are texts of forms that no text has both of.
+pub(super) fn are_apart(a: &Typed, b: &Typed) -> bool {
+    match (&a.exact, &b.exact) {
+        (Exact::Type(one), Exact::Type(other)) => one.has_no_text_of(other),
+        _ => false,
+    }
+}
