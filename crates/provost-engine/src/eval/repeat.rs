@@ -19,7 +19,7 @@ use super::people::{Said, speak};
 use super::report::{GraderResult, JudgedBy, Outcome, RepeatReport, WhyReport};
 use super::scope::Facts;
 use super::scratch::{self, Settings};
-use super::set::{Case, PlannerEntry};
+use super::set::{Case, PlannerEntry, World};
 use crate::engine::Engine;
 use crate::history::History;
 use crate::proposal::{planner_first, route};
@@ -176,13 +176,7 @@ impl Repeat<'_> {
         let stored = engine.store().load(&run);
         let stored = stored.map_err(|error| error.to_string())?;
         report.head = stored.last().map(|event| event.link);
-        if let Some(missed) = rehearsal.missed().first() {
-            let what_to_do = match world.recorded {
-                Some(_) => "; a case that is to judge other calls needs a `workspace` and a double",
-                None => "",
-            };
-            let (operation, why) = (&missed.operation, &missed.reason);
-            let reason = format!("a miss: `{operation}`, {why}{what_to_do}");
+        if let Some(reason) = missed(&rehearsal, world) {
             return Err(Unjudged::NotJudged(reason));
         }
         match driven {
@@ -279,6 +273,18 @@ pub(super) fn conclude(
             (report.by, report.reason) = (JudgedBy::Time, Some(reason));
         }
     }
+}
+
+/// The first call that nothing answered, in words; none if all were.
+fn missed(rehearsal: &Rehearsal, world: &World) -> Option<String> {
+    let missed = rehearsal.missed();
+    let first = missed.first()?;
+    let what_to_do = match world.recorded {
+        Some(_) => "; a case that is to judge other calls needs a `workspace` and a double",
+        None => "",
+    };
+    let (operation, why) = (&first.operation, &first.reason);
+    Some(format!("a miss: `{operation}`, {why}{what_to_do}"))
 }
 
 /// A text of the set with the places of a repeat filled in.

@@ -73,7 +73,7 @@ fn apart(pass: &Pass<'_>, proof: &Proof, asked: &[&Expr], shown: &[&Expr]) -> Op
         .for_each(|part| choices(part, true, &mut chosen));
     let choice = chosen.into_iter().find(|choice| {
         let decides = step_of(choice).and_then(|id| pass.plan.step(id));
-        let is_elsewhere = decides.is_some_and(|step| is_elsewhere(pass, step, last.step));
+        let is_elsewhere = decides.is_some_and(|step| is_elsewhere(pass, step, last.step, write));
         let is_shown = read.iter().any(|read| covers(read, choice));
         is_output(choice) && is_elsewhere && !is_shown && !is_looked_at(pass, last, choice)
     })?;
@@ -96,8 +96,9 @@ fn written_before<'p>(pass: &'p Pass<'_>, read: &OrderNode<'p>) -> Option<&'p St
     writes.last().map(|node| node.step)
 }
 
-/// Whether what decides is no read of what is shown, and is not read after it.
-fn is_elsewhere(pass: &Pass<'_>, decides: &Step, shown: &Step) -> bool {
+/// Whether what decides is no read of what is shown, and no write could have waited for it: what
+/// is read after the write may show the same.
+fn is_elsewhere(pass: &Pass<'_>, decides: &Step, shown: &Step, write: &Step) -> bool {
     let observes = match &decides.kind {
         StepKind::Question { .. } => true,
         StepKind::Tool { tool, .. } => {
@@ -109,8 +110,8 @@ fn is_elsewhere(pass: &Pass<'_>, decides: &Step, shown: &Step) -> bool {
         }
         _ => false,
     };
-    let (own, other) = (&decides.id.value, &shown.id.value);
-    observes && own != other && !pass.order.is_before(other, own)
+    let own = &decides.id.value;
+    observes && *own != shown.id.value && !pass.order.is_before(&write.id.value, own)
 }
 
 /// The places that conditions in an expression compare with constants, or that are conditions.

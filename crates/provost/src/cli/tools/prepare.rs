@@ -48,7 +48,8 @@ pub fn run(verb: &Prepare, place: &WorkspacePath) -> Result<Exit, Failure> {
     let Some(sql) = config.preparation() else {
         let message = format!("`{name}` has nothing to prepare");
         return Err(Failure::usage(message).hint(
-            "only a database needs a table, for an `execute` with `idempotency = { key = \"table\" }`",
+            "only a database needs a table, for an `execute` with \
+             `idempotency = { key = \"table\" }`",
         ));
     };
     let told = |made: bool, text: &str| {
