@@ -18,6 +18,7 @@ const PATTERN_BYTES_MAX: usize = 4_096;
 pub(crate) struct TextForm {
     chars: usize,
     pattern: String,
+    is_open: bool,
 }
 
 impl TextForm {
@@ -26,6 +27,7 @@ impl TextForm {
         Self {
             chars: 0,
             pattern: String::from("^"),
+            is_open: false,
         }
     }
 
@@ -37,6 +39,7 @@ impl TextForm {
 
     /// A part that may be anything.
     pub(crate) fn push_gap(&mut self) {
+        self.is_open = true;
         // Why not one for each: two gaps side by side are one.
         if !self.pattern.ends_with(GAP) {
             self.pattern.push_str(GAP);
@@ -63,9 +66,10 @@ impl TextForm {
         Typed::ty(Type::of_json(&schema))
     }
 
-    /// The same of what `+` made, where that is a text and something of it is known.
+    /// The same of what `+` made, where that is a text and something of it is known. Why not all:
+    /// what is known to the last letter is a parameter, and compared as one.
     pub(super) fn of_chain(self, made: Typed) -> Typed {
-        match made.kinds == Kinds::TEXT && self.chars > 0 {
+        match made.kinds == Kinds::TEXT && self.chars > 0 && self.is_open {
             true => self.typed(),
             false => made,
         }
