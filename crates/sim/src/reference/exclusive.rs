@@ -38,7 +38,7 @@ pub fn exclude(setting: &Setting<'_>, one: &Step, two: &Step) -> Option<bool> {
     let (Some(first), Some(second)) = (guard(one), guard(two)) else {
         return Some(false);
     };
-    let alone = never(setting, vec![first, second], &BTreeMap::new());
+    let alone = never(setting, &[first, second], &BTreeMap::new());
     if alone == Some(true) {
         return alone;
     }
@@ -47,7 +47,7 @@ pub fn exclude(setting: &Setting<'_>, one: &Step, two: &Step) -> Option<bool> {
         follow(setting, step, CHAIN_MAX, &mut behind);
     }
     let (first, second) = guard(one).zip(guard(two))?;
-    match never(setting, vec![first, second], &behind) {
+    match never(setting, &[first, second], &behind) {
         Some(true) => Some(true),
         // Why: too many worlds with the guards behind; without them it is known.
         _ => alone,
@@ -79,11 +79,7 @@ fn follow(setting: &Setting<'_>, step: &Step, chain: usize, into: &mut BTreeMap<
 }
 
 /// Whether no world meets all these guards, and of each step that succeeded in it the one behind.
-fn never(
-    setting: &Setting<'_>,
-    guards: Vec<Expr>,
-    behind: &BTreeMap<String, Expr>,
-) -> Option<bool> {
+fn never(setting: &Setting<'_>, guards: &[Expr], behind: &BTreeMap<String, Expr>) -> Option<bool> {
     let (mut asked, mut texts) = (BTreeSet::new(), BTreeSet::from([OTHER.to_owned()]));
     for guard in guards.iter().chain(behind.values()) {
         numbers(guard, &mut asked);
@@ -102,7 +98,7 @@ fn never(
             texts: &texts,
             chosen,
         };
-        match world.meets(&guards, behind) {
+        match world.meets(guards, behind) {
             Ok(true) => return Some(false),
             Ok(false) | Err(Stop::Fault) => {}
             Err(Stop::Open(key, values)) => {
