@@ -7,7 +7,7 @@ use provost_plan::diagnostic::has_errors;
 use provost_plan::digest::canonical;
 use provost_plan::plan::Plan;
 use provost_plan::plan::read::{plan_from_value, read_plan};
-use provost_plan::source::Source;
+use provost_plan::source::{Source, Span};
 
 use super::{hold, reached, stands_inside};
 
@@ -42,6 +42,10 @@ fn read(source: &Source, plan: &Plan) {
     }
     let again = plan_from_value(&plan.value, "journal").map(|plan| plan.digest());
     assert_eq!(again.ok(), Some(digest), "read from its value");
+    // Why placed: what a name of `let` is written out as lies behind the text.
+    let stands_inside = |source: &Source, span: Span, what: &str| {
+        stands_inside(source, plan.names.place(span), what);
+    };
     for step in &plan.steps {
         stands_inside(source, step.span, "a step");
         stands_inside(source, step.id.span, "an id");
