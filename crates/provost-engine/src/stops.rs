@@ -5,8 +5,7 @@
 
 use provost_plan::diagnostic::nearest;
 
-use crate::store::{RunFilter, StopScope, Store, StoreError};
-use crate::summary::Summary;
+use crate::store::{RunFilter, RunPage, StopScope, Store, StoreError};
 use crate::workspace::Workspace;
 
 /// A stop that would bind nothing.
@@ -47,7 +46,11 @@ pub fn unbound(
             workspace.people().names().chain(user).collect()
         }
     };
-    if known.contains(&name) || scope == StopScope::Principal && acts(store, name)? {
+    let is_under_way = match store.filter(|_| scope == StopScope::Principal) {
+        Some(store) => acts(workspace, store, name)?,
+        None => false,
+    };
+    if known.contains(&name) || is_under_way {
         return Ok(None);
     }
     Ok(Some(UnboundStop {
@@ -57,12 +60,14 @@ pub fn unbound(
     }))
 }
 
-/// Whether a run that is not over acts for this person.
-fn acts(store: Option<&Store>, name: &str) -> Result<bool, StoreError> {
-    let Some(store) = store else {
-        return Ok(false);
+/// Whether a run that is not over acts for this person, or for an agent of theirs.
+fn acts(workspace: &Workspace, store: &Store, name: &str) -> Result<bool, StoreError> {
+    let person = workspace.people().principal(name);
+    let page = RunPage {
+        statuses: RunFilter::unfinished().statuses,
+        principals: Some(vec![person.agent(), person]),
+        limit: 1,
+        ..RunPage::default()
     };
-    let runs = store.runs(&RunFilter::unfinished())?;
-    let of = |row| Summary::of_row(row, store).requester;
-    Ok(runs.iter().any(|row| of(row).as_deref() == Some(name)))
+    Ok(!store.runs_page(&page)?.is_empty())
 }

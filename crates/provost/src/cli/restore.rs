@@ -8,9 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use provost_engine::owner::living;
 use provost_engine::store::{Store, StoreError};
-use serde_json::json;
-
 use provost_server::SERVER_FILE;
+use serde_json::json;
 
 use crate::document::reason;
 use crate::failure::{Exit, Failure};

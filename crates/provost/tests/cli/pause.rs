@@ -95,10 +95,17 @@ fn what_is_not_there_is_not_stopped() {
 
     hint: did you mean `ada`?
     ");
-    // The control: who is there is stopped.
+    // The control: who is there is stopped, and whom a run acts for, listed or not.
     place
         .run(&["pause", "--principal", "ada", "--reason", "x"])
         .exits(0);
+    place.run(&["resume", "--principal", "ada"]).exits(0);
+    let stop = ["pause", "--principal", "eve", "--reason", "x"];
+    place.run(&stop).exits(2);
+    place.edit("provost.toml", "user = \"ada\"", "user = \"eve\"");
+    place.waiting();
+    place.edit("provost.toml", "user = \"eve\"", "user = \"ada\"");
+    place.run(&stop).exits(0);
     assert_snapshot!(place.run(&["resume", "--all"]), @"
     exit 2
     --- stderr
