@@ -363,6 +363,13 @@ def people_said(db, store, people, vouchers):
     return f", statements of {len(people)} people (not by policy)" + (f", {len(bare)} runs before" if bare else "")
 
 
+def began(first):
+    """Whom a run acts for, and by which planner it began, as its first event tells."""
+    planner, acts_for = first.get("planner", {}), first.get("principal", {}).get("id")
+    kind = planner.get("kind")
+    return [acts_for, kind, planner.get("name") if kind == "playbook" else None]
+
+
 def journal(db):
     """Walks the commits and their events; the links of the commits, and what was counted."""
     tables = {name for name, in db.execute("SELECT name FROM sqlite_schema")}
@@ -379,7 +386,7 @@ def journal(db):
                         " FROM events e LEFT JOIN runs r ON r.n = e.run ORDER BY e.n")
     budgets, asked, dropped, over, numbered = {}, {}, without_texts(db), set(), {}
     heads, links, total, event, guards, log = {}, [GENESIS], 0, events.fetchone(), {}, ({}, {}, {})
-    ends = {}
+    ends, begun = {}, {}
     for n, count, link in db.execute("SELECT n, events, link FROM commits ORDER BY n").fetchall():
         need(n == len(links), f"commit {len(links)} is not there")
         entries = []
@@ -402,6 +409,8 @@ def journal(db):
                 need(format < 10 or call == call_of(kind, payload),
                      f"events.call does not tell what the events tell: {where}")
                 spend(budgets, asked, run, at, kind, payload)
+                if last == 0:
+                    begun[run] = began(json.loads(payload))
                 if number == 0:
                     take_down(log, kind, json.loads(payload))
                 if kind == "QuestionAnswered":
@@ -432,6 +441,10 @@ def journal(db):
         follow(db, log, logged or (0, GENESIS))
     for run, seq, link in db.execute("SELECT id, head_seq, head FROM runs"):
         need(heads.get(run) == (seq, link), f"run {run} does not end where its row says")
+    if format >= 14:
+        for run, *row in db.execute("SELECT id, requester, planner, playbook FROM runs"):
+            need(row == begun.get(run, [None] * 3),
+                 f"runs does not tell what the events tell: what run {run} began with")
     if "open_effects" in tables:
         told = {(run, slot): row for run, (opened, _, _) in guards.items()
                 for slot, row in opened.items()}

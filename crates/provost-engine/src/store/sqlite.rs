@@ -27,6 +27,7 @@ mod admission;
 mod attempted_operations;
 mod backend;
 mod backup;
+mod begun;
 mod budgets;
 mod change;
 mod due;

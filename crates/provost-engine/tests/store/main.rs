@@ -15,6 +15,7 @@ use serde_json::json;
 
 mod admitting;
 mod appending;
+mod begun;
 mod children;
 mod crashing;
 mod earlier;

@@ -76,12 +76,12 @@ fn a_database_of_something_else_is_named_and_left_alone() {
 fn a_newer_format_is_refused() {
     let dir = small_store();
     let connection = rusqlite::Connection::open(dir.path().join("journal.db")).unwrap();
-    connection.pragma_update(None, "user_version", 14).unwrap();
+    connection.pragma_update(None, "user_version", 15).unwrap();
     drop(connection);
     let (message, hint) = error(dir.path());
     assert_eq!(
         message,
-        "DIR/journal.db has format 14, but this version reads up to 13"
+        "DIR/journal.db has format 15, but this version reads up to 14"
     );
     assert_eq!(
         hint,
@@ -327,7 +327,7 @@ fn a_journal_of_the_first_format_is_read_and_brought_up() {
     let format: i64 = file
         .pragma_query_value(None, "user_version", |row| row.get(0))
         .unwrap();
-    assert_eq!(format, 13);
+    assert_eq!(format, 14);
     drop(file);
     // The journal as it was is kept, whole and private, and goes on where it is restored.
     assert_eq!(copies(dir.path()), ["journal.db.format1"]);

@@ -12,7 +12,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::read::{self, RunRow};
-use super::{Store, StoreError};
+use super::{Store, StoreError, begun};
 
 /// An event of any run, without what it tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,15 +102,15 @@ impl Store {
     /// [`StoreError`] if the journal cannot be read.
     pub fn requesters(&self) -> Result<Vec<String>, StoreError> {
         // Why name by name: the index has them in order, and there are few of them beside the runs.
-        let next = "SELECT min(json_extract(payload, '$.principal.id')) FROM events \
-                    WHERE seq = 1 AND json_valid(payload)";
-        let sql = format!(
-            "WITH RECURSIVE names (name) AS ({next} UNION ALL \
-             SELECT ({next} AND json_extract(payload, '$.principal.id') > names.name) FROM names \
-             WHERE names.name IS NOT NULL) SELECT name FROM names WHERE name IS NOT NULL"
-        );
+        let kept = "WITH RECURSIVE names (name) AS (SELECT min(requester) FROM runs UNION ALL \
+                    SELECT (SELECT min(requester) FROM runs WHERE requester > names.name) \
+                    FROM names WHERE names.name IS NOT NULL) \
+                    SELECT name FROM names WHERE name IS NOT NULL";
+        let told = "SELECT DISTINCT json_extract(payload, '$.principal.id') AS name FROM events \
+                    WHERE seq = 1 AND json_valid(payload) AND name IS NOT NULL ORDER BY name";
         self.read_rows(|connection| {
-            let mut query = connection.prepare_cached(&sql)?;
+            let sql = if begun::are_kept(connection)? { kept } else { told };
+            let mut query = connection.prepare_cached(sql)?;
             query.query_map((), |row| row.get(0))?.collect()
         })
     }
@@ -203,15 +203,11 @@ fn runs_of(
     page: &RunPage,
     (status, principal): (Option<&String>, Option<&Principal>),
 ) -> rusqlite::Result<Vec<(i64, RunRow)>> {
-    let (begun, mut values) = begun_with(page, principal);
-    let (from, n) = match begun.is_empty() {
+    let (mut conditions, mut values) = begun_with(connection, page, principal)?;
+    let (from, n) = match conditions.is_empty() {
         true => ("runs", "runs.n"),
-        false => (
-            "events AS first CROSS JOIN runs ON runs.n = first.run",
-            "first.run",
-        ),
+        false => (begun::WITH_FIRST, "begun.n"),
     };
-    let mut conditions = begun;
     let mut only = |condition: String, value: Sql| {
         conditions.push(condition);
         values.push(value);
@@ -238,7 +234,7 @@ fn runs_of(
         conditions.push("1".to_owned());
     }
     let sql = format!(
-        "SELECT {}, runs.n FROM {from} WHERE {} ORDER BY {n} DESC LIMIT ?",
+        "SELECT {}, {n} AS n FROM {from} WHERE {} ORDER BY {n} DESC LIMIT ?",
         read::COLUMNS,
         conditions.join(" AND ")
     );
@@ -257,12 +253,20 @@ fn word(kind: PrincipalKind) -> &'static str {
     }
 }
 
-/// What the first event of a run tells that acts for one of these, with the values of its marks.
-pub(super) fn acts_for(principals: &[Principal]) -> (String, Vec<Sql>) {
+/// What [`begun::WITH_FIRST`] has of a run that acts for one of these, with the values of its
+/// marks.
+pub(super) fn acts_for(
+    connection: &Connection,
+    principals: &[Principal],
+) -> rusqlite::Result<(String, Vec<Sql>)> {
     let marks = vec!["?"; principals.len()].join(", ");
     // Why the names as well: an index has them.
+    let name = match begun::are_kept(connection)? {
+        true => "begun.requester",
+        false => "json_extract(first.payload, '$.principal.id')",
+    };
     let condition = format!(
-        "json_valid(first.payload) AND json_extract(first.payload, '$.principal.id') IN ({marks}) \
+        "json_valid(first.payload) AND {name} IN ({marks}) \
          AND json_extract(first.payload, '$.principal.kind') || ' ' || \
          json_extract(first.payload, '$.principal.id') IN ({marks})"
     );
@@ -270,29 +274,41 @@ pub(super) fn acts_for(principals: &[Principal]) -> (String, Vec<Sql>) {
     let whole = principals
         .iter()
         .map(|one| format!("{} {}", word(one.kind), one.id));
-    (condition, names.chain(whole).map(Sql::from).collect())
+    Ok((condition, names.chain(whole).map(Sql::from).collect()))
 }
 
 /// Conditions on what a run began with, as its first event tells; none where all are wanted.
-fn begun_with(page: &RunPage, principal: Option<&Principal>) -> (Vec<String>, Vec<Sql>) {
+fn begun_with(
+    connection: &Connection,
+    page: &RunPage,
+    principal: Option<&Principal>,
+) -> rusqlite::Result<(Vec<String>, Vec<Sql>)> {
     let (mut conditions, mut values): (Vec<String>, Vec<Sql>) = Default::default();
     if let Some(principal) = principal {
-        let (condition, of) = acts_for(std::slice::from_ref(principal));
+        let (condition, of) = acts_for(connection, std::slice::from_ref(principal))?;
         conditions.push(condition);
         values.extend(of);
     }
+    let kept = begun::are_kept(connection)?;
+    let mut only = |column: &str, told: &str, value: &str| {
+        conditions.push(told.to_owned());
+        values.push(value.to_owned().into());
+        if kept {
+            conditions.push(format!("begun.{column} = ?"));
+            values.push(value.to_owned().into());
+        }
+    };
     if let Some(kind) = &page.planner {
-        conditions.push("json_extract(first.payload, '$.planner.kind') = ?".to_owned());
-        values.push(kind.clone().into());
+        let told = "json_extract(first.payload, '$.planner.kind') = ?";
+        only("planner", told, kind);
     }
     if let Some(name) = &page.playbook {
-        let condition = "json_extract(first.payload, '$.planner.kind') = 'playbook' \
+        let told = "json_extract(first.payload, '$.planner.kind') = 'playbook' \
              AND json_extract(first.payload, '$.planner.name') = ?";
-        conditions.push(condition.to_owned());
-        values.push(name.clone().into());
+        only("playbook", told, name);
     }
     if !conditions.is_empty() {
-        conditions.push("first.seq = 1 AND json_valid(first.payload)".to_owned());
+        conditions.push("json_valid(first.payload)".to_owned());
     }
-    (conditions, values)
+    Ok((conditions, values))
 }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::budgets::Budgets;
 use super::effects::{self, OpenEffectRow};
 use super::log::{self, Logged};
-use super::{StoreError, budgets, earlier, payloads, prune, read, stops};
+use super::{StoreError, begun, budgets, earlier, payloads, prune, read, stops};
 
 /// What a process has held against the events so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -143,6 +143,9 @@ pub(super) fn differences(
     if format >= 10 {
         let pruned = log.as_deref().map(payloads::told).unwrap_or_default();
         tables.extend(earlier::difference(connection, &pruned).map_err(StoreError::read)?);
+    }
+    if begun::are_kept(connection).map_err(StoreError::read)? {
+        tables.extend(begun::difference(connection)?);
     }
     if tables.is_empty() {
         return Ok(log);

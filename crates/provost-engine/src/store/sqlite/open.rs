@@ -14,12 +14,12 @@ use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format of journals that this version writes.
-pub const JOURNAL_FORMAT: i64 = 13;
+pub const JOURNAL_FORMAT: i64 = 14;
 /// `prov` in ASCII: tells a journal from any other SQLite file.
 const APPLICATION: i64 = 0x7072_6f76;
 const SCHEMA: &str = include_str!("schema.sql");
 /// What each later format adds, from format 2 on.
-const ADDITIONS: [&str; 12] = [
+const ADDITIONS: [&str; 13] = [
     include_str!("format2.sql"),
     include_str!("format3.sql"),
     include_str!("format4.sql"),
@@ -32,10 +32,11 @@ const ADDITIONS: [&str; 12] = [
     include_str!("format11.sql"),
     include_str!("format12.sql"),
     include_str!("format13.sql"),
+    include_str!("format14.sql"),
 ];
 
 /// Where formats stand among them that are known by what they made, and its name.
-const MADE: [(usize, &str); 7] = [
+const MADE: [(usize, &str); 8] = [
     (6, "events_by_call"),
     (6, "events_by_number"),
     (7, "posted_statements"),
@@ -43,6 +44,7 @@ const MADE: [(usize, &str); 7] = [
     (9, "schedules"),
     (10, "run_facts"),
     (11, "waits_by_kind"),
+    (12, "runs_by_requester"),
 ];
 
 /// Makes the store directory, private to its user and out of version control.

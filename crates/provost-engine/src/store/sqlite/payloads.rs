@@ -474,6 +474,7 @@ fn drop_texts_of(connection: &Connection, run: &EndedRun) -> rusqlite::Result<()
     connection
         .prepare_cached(
             "UPDATE runs SET goal = ?2, goal_words = NULL, owner = NULL, \
+             requester = NULL, planner = NULL, playbook = NULL, \
              summary = CASE WHEN json_valid(summary) \
              THEN json_remove(summary, '$.message') ELSE '{}' END WHERE n = ?1",
         )?

@@ -15,7 +15,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Store, StoreError, feed};
+use super::{Store, StoreError, begun, feed};
 
 /// What runs wait for, by run; none of a run whose rows are not kept yet.
 pub type Waits = BTreeMap<String, Option<Vec<Waiting>>>;
@@ -165,20 +165,21 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
     pub fn wait_counts(&self, only: Option<&[Principal]>) -> Result<WaitCounts, StoreError> {
-        let (of_principal, values) = only.map_or_else(Default::default, |only| {
-            let (condition, values) = feed::acts_for(only);
-            let sql = format!(
-                " AND run IN (SELECT id FROM events AS first JOIN runs ON runs.n = first.run \
-                 WHERE first.seq = 1 AND {condition})"
-            );
-            (sql, values)
-        });
-        let sql = format!(
-            "SELECT count(*), count(DISTINCT run), count(*) FILTER (WHERE kind = 'settlement'), \
-             min(asked) FROM waits WHERE run NOT IN (SELECT id FROM runs WHERE {STOPPED})\
-             {of_principal}"
-        );
         self.read_rows(|connection| {
+            let (of_principal, values) = match only {
+                Some(only) => {
+                    let (condition, values) = feed::acts_for(connection, only)?;
+                    let from = begun::WITH_FIRST;
+                    let run = format!(" AND run IN (SELECT id FROM {from} WHERE {condition})");
+                    (run, values)
+                }
+                None => Default::default(),
+            };
+            let sql = format!(
+                "SELECT count(*), count(DISTINCT run), \
+                 count(*) FILTER (WHERE kind = 'settlement'), min(asked) FROM waits \
+                 WHERE run NOT IN (SELECT id FROM runs WHERE {STOPPED}){of_principal}"
+            );
             let mut query = connection.prepare_cached(&sql)?;
             query.query_row(rusqlite::params_from_iter(values), |row| {
                 Ok(WaitCounts {
@@ -222,9 +223,10 @@ fn waits_page(connection: &Connection, page: &WaitPage) -> rusqlite::Result<Vec<
         values.extend([run.clone().into(), run.clone().into()]);
     }
     if let Some(principals) = &page.principals {
-        let (condition, of) = feed::acts_for(principals);
+        let (condition, of) = feed::acts_for(connection, principals)?;
+        let from = begun::WITH_FIRST;
         sql.push_str(&format!(
-            " AND runs.n IN (SELECT run FROM events AS first WHERE first.seq = 1 AND {condition})"
+            " AND runs.n IN (SELECT begun.n FROM {from} WHERE {condition})"
         ));
         values.extend(of);
     }

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
 use provost_plan::digest::Digest;
@@ -21,7 +21,7 @@ use super::earlier::EarlierRuns;
 use super::error::plain;
 use super::guard::Guarded;
 use super::log::{self, LogEvent};
-use super::{CommitReceipt, StoreError, change, notices, read, run_facts};
+use super::{CommitReceipt, StoreError, begun, change, notices, read, run_facts};
 use crate::clock::Clock;
 use crate::limits::{BATCH_REQUESTS_MAX, BUSY_WAIT, CHECKPOINT_COMMITS_MIN, CHECKPOINT_IDLE};
 use crate::owner::Owner;
@@ -174,6 +174,16 @@ pub(super) enum Wake {
     /// A checkpoint is due, which the thread makes when nothing else is to do.
     Thread,
 }
+
+/// Creates a run.
+static CREATE: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "INSERT INTO runs (id, owner, created_at, updated_at, status, goal, summary, head_seq, \
+         head, {}) VALUES (?1, ?2, ?3, ?3, '', '', '', 0, ?4, {})",
+        begun::COLUMNS,
+        begun::values("?5"),
+    )
+});
 
 /// The writing connection, and what is known of its state.
 #[derive(Debug)]
@@ -539,15 +549,13 @@ impl Writer {
     fn create(&mut self, append: &Prepared) -> rusqlite::Result<ChainHead> {
         let at_ms = append.events.first().map_or(0, |event| event.at_ms);
         self.connection
-            .prepare_cached(
-                "INSERT INTO runs (id, owner, created_at, updated_at, status, goal, summary, \
-                 head_seq, head) VALUES (?1, ?2, ?3, ?3, '', '', '', 0, ?4)",
-            )?
+            .prepare_cached(&CREATE)?
             .execute(params![
                 append.run,
                 self.owner.instance(),
                 at_ms,
-                GENESIS.bytes()
+                GENESIS.bytes(),
+                append.events.first().map(|event| event.payload.as_str()),
             ])?;
         Ok(ChainHead {
             n: self.connection.last_insert_rowid(),

@@ -1,0 +1,61 @@
+//! What a run began with: for whom, and by which planner. The ways to a page of runs.
+//!
+//! Owns these columns of `runs`. Never the word on who a run acts for: a row that is found by them
+//! is held against the first event of its run, and `audit verify` holds all. INVARIANT: they tell
+//! what the first event tells, and nothing where its text was pruned.
+
+use rusqlite::{Connection, OptionalExtension as _};
+
+use super::StoreError;
+
+/// The columns.
+pub(super) const COLUMNS: &str = "requester, planner, playbook";
+
+/// Runs with their first events.
+pub(super) const WITH_FIRST: &str =
+    "runs AS begun CROSS JOIN events AS first ON first.run = begun.n AND first.seq = 1";
+
+/// The format from which on `runs` has the columns.
+const FORMAT: i64 = 14;
+
+/// [`COLUMNS`], one by one. Why in columns and in no index over the payload: SQLite computes the
+/// expressions of an index for each event that is written, and since they may fail, copies each
+/// page that the statement changes.
+fn told(payload: &str) -> [String; 3] {
+    let value = |path: &str| {
+        format!("CASE WHEN json_valid({payload}) THEN json_extract({payload}, '{path}') END")
+    };
+    let playbook = format!(
+        "CASE WHEN json_valid({payload}) \
+         AND json_extract({payload}, '$.planner.kind') = 'playbook' \
+         THEN json_extract({payload}, '$.planner.name') END"
+    );
+    [value("$.principal.id"), value("$.planner.kind"), playbook]
+}
+
+/// Whether the columns are there: a journal of an older format is read as it is.
+pub(super) fn are_kept(connection: &Connection) -> rusqlite::Result<bool> {
+    connection
+        .pragma_query_value(None, "user_version", |row| row.get(0))
+        .map(|format: i64| format >= FORMAT)
+}
+
+/// [`COLUMNS`] as a first event tells them, in SQL; `payload` names it there.
+pub(super) fn values(payload: &str) -> String {
+    told(payload).join(", ")
+}
+
+/// A run whose columns do not tell what its first event tells, in words.
+pub(super) fn difference(connection: &Connection) -> Result<Option<String>, StoreError> {
+    let [requester, planner, playbook] = told("first.payload");
+    let sql = format!(
+        "SELECT id FROM runs LEFT JOIN events AS first ON first.run = runs.n AND first.seq = 1 \
+         WHERE requester IS NOT {requester} OR planner IS NOT {planner} \
+         OR playbook IS NOT {playbook} LIMIT 1"
+    );
+    let found: Option<String> = connection
+        .query_row(&sql, [], |row| row.get(0))
+        .optional()
+        .map_err(StoreError::read)?;
+    Ok(found.map(|run| format!("runs (what run {run} began with stands otherwise there)")))
+}
