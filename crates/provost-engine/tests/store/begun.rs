@@ -13,7 +13,11 @@ fn two_runs() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path()).unwrap();
     let planners = [
-        ("one", "ada", json!({ "kind": "playbook", "name": "refund" })),
+        (
+            "one",
+            "ada",
+            json!({ "kind": "playbook", "name": "refund" }),
+        ),
         ("two", "bo", json!({ "kind": "model", "name": "refund" })),
     ];
     for (run, who, planner) in planners {

@@ -16,9 +16,9 @@ use super::{Pass, RunCheck};
 use crate::catalog::Operation;
 use crate::codes::Code;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::expr::{ArgTree, Key, Part, Segment, Template};
+use crate::expr::{ArgTree, Key, Part, Root, Segment, Template};
 use crate::limits::FIT_WORK_MAX;
-use crate::plan::{CallRole, Step, StepKind};
+use crate::plan::{CallRole, ForEach, Step, StepKind};
 use crate::schema::{Fit, Kinds, PathType, Places, Schema, Type};
 use crate::source::Span;
 
@@ -113,7 +113,7 @@ impl Types {
 
     fn step(&mut self, pass: &Pass<'_>, step: &Step) {
         if let Some(each) = &step.for_each {
-            self.list(pass, step, &each.list);
+            self.list(pass, step, each);
         }
         let (call, after) = (Site::call(pass, step), Site::after(pass, step));
         match &step.kind {
@@ -197,7 +197,8 @@ impl Types {
         }
     }
 
-    fn list(&mut self, pass: &Pass<'_>, step: &Step, template: &Template) {
+    fn list(&mut self, pass: &Pass<'_>, step: &Step, each: &ForEach) {
+        let template = &each.list;
         let (typed, failed) = self.template(pass, &Site::before(step), template);
         if !failed && !typed.kinds.meets(Kinds::LIST) {
             let message = format!(
@@ -205,6 +206,29 @@ impl Types {
                 typed.kinds.words()
             );
             self.report(Diagnostic::new(Code::NotAList, template.span(), message));
+        }
+        self.too_many(pass, step, each);
+    }
+
+    /// A list that is known before the run and has more items than its step allows.
+    fn too_many(&mut self, pass: &Pass<'_>, step: &Step, each: &ForEach) {
+        let reads_item = |guard: &Template| guard.references().any(|read| read.root == Root::Item);
+        // Why: those that are left out do not count.
+        if step.when.as_ref().is_some_and(reads_item) {
+            return;
+        }
+        let most = each.max_items.value;
+        if let Some(Value::Array(list)) = pass.fixed(&each.list)
+            && u64::try_from(list.len()).is_ok_and(|items| items > most)
+        {
+            let message = format!(
+                "`for_each` runs over {} items, and `max_items` is {most}",
+                list.len()
+            );
+            let finding = Diagnostic::new(Code::NotAList, each.list.span(), message)
+                .related(each.max_items.span, "the most that it may have")
+                .hint("a longer list fails the step before its first call");
+            self.report(finding);
         }
     }
 

@@ -92,7 +92,7 @@ codes! {
     RunTimeCheck = "T207", Note, "a value that can only be checked at run time";
     NotPrintable = "T208", Error, "a list, map or null inside a text";
     OperandType = "T209", Error, "an operator on kinds of value it does not support";
-    NotAList = "T210", Error, "a `for_each` over what is not a list";
+    NotAList = "T210", Error, "a `for_each` over what is not a list, or over more than `max_items`";
     OtherUnit = "T211", Error, "a number of one unit where another is meant";
     DefaultType = "T212", Error, "a default that the schema of its answer refuses";
     FractionOfWhole = "T213", Warning, "a whole number compared with a fraction";

@@ -109,7 +109,11 @@ impl Store {
         let told = "SELECT DISTINCT json_extract(payload, '$.principal.id') AS name FROM events \
                     WHERE seq = 1 AND json_valid(payload) AND name IS NOT NULL ORDER BY name";
         self.read_rows(|connection| {
-            let sql = if begun::are_kept(connection)? { kept } else { told };
+            let sql = if begun::are_kept(connection)? {
+                kept
+            } else {
+                told
+            };
             let mut query = connection.prepare_cached(sql)?;
             query.query_map((), |row| row.get(0))?.collect()
         })

@@ -548,15 +548,13 @@ impl Writer {
 
     fn create(&mut self, append: &Prepared) -> rusqlite::Result<ChainHead> {
         let at_ms = append.events.first().map_or(0, |event| event.at_ms);
-        self.connection
-            .prepare_cached(&CREATE)?
-            .execute(params![
-                append.run,
-                self.owner.instance(),
-                at_ms,
-                GENESIS.bytes(),
-                append.events.first().map(|event| event.payload.as_str()),
-            ])?;
+        self.connection.prepare_cached(&CREATE)?.execute(params![
+            append.run,
+            self.owner.instance(),
+            at_ms,
+            GENESIS.bytes(),
+            append.events.first().map(|event| event.payload.as_str()),
+        ])?;
         Ok(ChainHead {
             n: self.connection.last_insert_rowid(),
             owner: None,

@@ -15,7 +15,7 @@ use crate::check::{FixedEntry, Pass};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::digest::canonical;
-use crate::expr::cases::{Demand, DemandSubject, cases};
+use crate::expr::cases::{Demand, DemandSubject, cases, constant};
 use crate::expr::tree::{Access, Compare, Expr, ExprKind, WalkKind};
 use crate::expr::{ArgTree, Key, Root, Segment, Template, references_of};
 use crate::plan::{Step, StepKind};
@@ -307,6 +307,12 @@ impl<'a> Asked<'a> {
         field.and_then(|(root, name)| (*root == Root::Params).then_some(name))
     }
 
+    /// Whether it asks for what a step answered.
+    fn is_step(&self) -> bool {
+        matches!(&self.value.kind, ExprKind::Path(base, _)
+            if matches!(base.kind, ExprKind::Root(Root::Step(_))))
+    }
+
     /// Whether what it asks for is a field of the argument's name somewhere else.
     fn is_namesake(&self) -> bool {
         let ExprKind::Path(_, accesses) = &self.value.kind else {
@@ -348,6 +354,12 @@ fn other_place(
     let message = match (sent(pass, entry), &entry.1) {
         (Some(_), _) if is_refused => {
             format!("`{id}` accepts any `{name}` but the one it is given")
+        }
+        (Some(given), _) if asked.is_equal && asked.is_step() => {
+            if !asked.is_namesake() || is_known_of(pass, entry, &given, asked) {
+                return None;
+            }
+            format!("`{id}` accepts the `{name}` of another place than the call is given")
         }
         (Some(given), _) if asked.is_equal => {
             let param = [Segment::Field(asked.param()?.to_owned())];
@@ -514,6 +526,32 @@ fn are_linked(pass: &Pass<'_>, given: &Expr, asked: &Asked<'_>) -> bool {
         })
     };
     answers(asked.value, &given.form()) || answers(given, &asked.value.form())
+}
+
+/// Whether a step that is asked for was given this value by that name, or a condition compares what
+/// it answered with what is given.
+fn is_known_of(pass: &Pass<'_>, entry: &(Key, ArgTree), value: &Value, asked: &Asked<'_>) -> bool {
+    let id_of = |root: &Root, id: &str| matches!(root, Root::Step(read) if read == id);
+    let was_given = pass.plan.steps.iter().any(|step| match &step.kind {
+        StepKind::Tool { args, .. } if reads(asked.value, &|root| id_of(root, &step.id.value)) => {
+            let own = args.get(asked.name);
+            own.and_then(|own| sent(pass, own)).as_ref() == Some(value)
+        }
+        _ => false,
+    });
+    let given = match &entry.1 {
+        ArgTree::Template(given) => given.whole().map(|given| given.ast().form()),
+        _ => None,
+    };
+    let form = asked.value.form();
+    let is_given =
+        |side: &Expr| Some(side.form()) == given || constant(side).as_ref() == Some(value);
+    let compared = |one: &Expr| {
+        matches!(&one.kind, ExprKind::Compare(_, a, b)
+            if a.form() == form && is_given(b) || b.form() == form && is_given(a))
+    };
+    let mut all = all_templates(pass.plan).flat_map(Template::expressions);
+    was_given || all.any(|whole| any_part(whole.ast(), &compared))
 }
 
 /// A confirming read that is given another value than the write, or one for all items.

@@ -6,14 +6,14 @@
 use super::{Types, guards, type_where};
 use crate::check::Pass;
 use crate::check::scope::Site;
-use crate::expr::tree::ExprKind;
+use crate::expr::tree::{Expr, ExprKind};
 use crate::expr::{Segment, Template};
 use crate::schema::{Fit, Type};
 use crate::source::Span;
 
 impl Types {
-    /// A branch of `? :` none of whose values fits. Why no constant: it may stand for what a guard
-    /// excludes, and is there so that the expression has a value.
+    /// A branch of `? :` none of whose values fits. Why a constant only beside others: else it may
+    /// stand for what a guard excludes, and is there so that the expression has a value.
     pub(super) fn branch(
         &mut self,
         pass: &Pass<'_>,
@@ -21,13 +21,20 @@ impl Types {
         template: &Template,
         wanted: &Type,
     ) -> Option<(Span, String)> {
-        let ExprKind::Choice(_, yes, no) = &template.whole()?.ast().kind else {
+        let whole = template.whole()?.ast();
+        if !matches!(whole.kind, ExprKind::Choice(..)) {
             return None;
-        };
+        }
         let names = |root: &_, path: &[Segment]| pass.place(site, root, path);
         let sure = guards::never_null(pass, template, &self.given);
-        [yes, no].into_iter().find_map(|branch| {
-            if !matches!(branch.kind, ExprKind::Path(..)) {
+        let all = branches(whole);
+        let only_constants = all.iter().all(|branch| branch.is_literal());
+        all.into_iter().find_map(|branch| {
+            let is_asked = match branch.is_literal() {
+                true => only_constants,
+                false => matches!(branch.kind, ExprKind::Path(..)),
+            };
+            if !is_asked {
                 return None;
             }
             let mut found = Vec::new();
@@ -40,5 +47,13 @@ impl Types {
                 Fit::Proven | Fit::RunTime { .. } => None,
             }
         })
+    }
+}
+
+/// The values of a choice, and of the choices in it.
+fn branches(expr: &Expr) -> Vec<&Expr> {
+    match &expr.kind {
+        ExprKind::Choice(_, yes, no) => [branches(yes), branches(no)].concat(),
+        _ => vec![expr],
     }
 }

@@ -556,7 +556,7 @@ fn word(kind: &ExprKind) -> Cow<'_, str> {
 }
 
 /// The value of what reads nothing and is cheap to compute.
-fn constant(expr: &Expr) -> Option<Value> {
+pub(crate) fn constant(expr: &Expr) -> Option<Value> {
     let scope = Scope::new();
     let mut evaluator = Evaluator::new(&scope);
     let item = is_cheap(expr).then(|| evaluator.eval(expr))?.ok()?;
