@@ -173,6 +173,8 @@ fn only_told(pass: &Pass<'_>) -> Vec<Diagnostic> {
         .filter(|read| is_output(read))
         .filter_map(step_of)
         .collect();
+    let cited = pass.plan.answer.iter().flat_map(|claim| &claim.cites);
+    let cited: BTreeSet<&str> = cited.map(|cite| cite.value.as_str()).collect();
     let is_write = |id: &str| {
         let writes = pass
             .order
@@ -189,11 +191,14 @@ fn only_told(pass: &Pass<'_>) -> Vec<Diagnostic> {
             _ => false,
         };
         let is_open = pass.plan.parent(id).is_some() || pass.open.observed.contains(id);
-        chooses
+        let is_told = told.contains(id) && chooses;
+        let is_cited = cited.contains(id) && !told.contains(id);
+        let asks = matches!(step.kind, StepKind::Question { .. });
+        (is_told || is_cited)
+            && asks
             && !is_open
             && step.accept.is_empty()
             && !read.contains(id)
-            && told.contains(id)
             && is_write(id)
     });
     asked
