@@ -32,6 +32,7 @@ mod envelope;
 mod exclusive;
 mod hangs;
 mod items;
+mod loops;
 mod order;
 mod proofs;
 mod related;
@@ -39,6 +40,7 @@ mod solve;
 mod status;
 mod unchanged;
 mod vain;
+mod waits;
 mod words;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
@@ -50,6 +52,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     let accepted = accepted::accepted(pass);
     proofs::run(pass, &accepted, &mut found);
     items::run(pass, &accepted, &mut found);
+    loops::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
     hangs::run(pass, &mut found);
     claims::run(pass, &mut found);
@@ -60,6 +63,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
+    waits::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 
