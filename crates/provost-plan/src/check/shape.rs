@@ -21,6 +21,7 @@ pub(crate) use exclusive::Exclusions;
 
 mod accepted;
 mod agree;
+mod answered;
 mod aside;
 mod claims;
 mod cleanup;
@@ -60,6 +61,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     unchanged::run(pass, &accepted, &mut found);
     counted::run(pass, &mut found);
     echo::run(pass, &mut found);
+    answered::run(pass, &mut found);
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
