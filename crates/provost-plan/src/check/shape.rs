@@ -21,6 +21,7 @@ pub(crate) use exclusive::Exclusions;
 
 mod accepted;
 mod agree;
+mod answered;
 mod aside;
 mod claims;
 mod cleanup;
@@ -32,6 +33,7 @@ mod envelope;
 mod exclusive;
 mod hangs;
 mod items;
+mod loops;
 mod order;
 mod proofs;
 mod related;
@@ -39,6 +41,7 @@ mod solve;
 mod status;
 mod unchanged;
 mod vain;
+mod waits;
 mod words;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
@@ -50,6 +53,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     let accepted = accepted::accepted(pass);
     proofs::run(pass, &accepted, &mut found);
     items::run(pass, &accepted, &mut found);
+    loops::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
     hangs::run(pass, &mut found);
     claims::run(pass, &mut found);
@@ -57,9 +61,11 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     unchanged::run(pass, &accepted, &mut found);
     counted::run(pass, &mut found);
     echo::run(pass, &mut found);
+    answered::run(pass, &mut found);
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
+    waits::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 
@@ -173,6 +179,8 @@ fn only_told(pass: &Pass<'_>) -> Vec<Diagnostic> {
         .filter(|read| is_output(read))
         .filter_map(step_of)
         .collect();
+    let cited = pass.plan.answer.iter().flat_map(|claim| &claim.cites);
+    let cited: BTreeSet<&str> = cited.map(|cite| cite.value.as_str()).collect();
     let is_write = |id: &str| {
         let writes = pass
             .order
@@ -189,11 +197,14 @@ fn only_told(pass: &Pass<'_>) -> Vec<Diagnostic> {
             _ => false,
         };
         let is_open = pass.plan.parent(id).is_some() || pass.open.observed.contains(id);
-        chooses
+        let is_told = told.contains(id) && chooses;
+        let is_cited = cited.contains(id) && !told.contains(id);
+        let asks = matches!(step.kind, StepKind::Question { .. });
+        (is_told || is_cited)
+            && asks
             && !is_open
             && step.accept.is_empty()
             && !read.contains(id)
-            && told.contains(id)
             && is_write(id)
     });
     asked

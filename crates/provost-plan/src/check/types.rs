@@ -24,6 +24,7 @@ use crate::source::Span;
 
 mod beside;
 mod branch;
+mod crossed;
 mod declared;
 mod left_out;
 mod subgoal;
@@ -70,6 +71,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     for condition in &pass.open.conditions {
         types.guard(pass, &Site::end(), condition, "`when`");
     }
+    types.found.extend(crossed::run(pass));
     pass.diagnostics.extend(types.found);
 }
 

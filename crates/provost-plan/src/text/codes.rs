@@ -98,6 +98,7 @@ codes! {
     FractionOfWhole = "T213", Warning, "a whole number compared with a fraction";
     OtherUnitName = "T214", Warning, "a number whose name says another unit than it is given to";
     FieldBesideFits = "T215", Warning, "a field that may not fit, beside one that always does";
+    CrossedArguments = "T216", Warning, "an argument that is given the field of another";
     RiskUnderstated = "E301", Error, "a step that declares less risk than it has";
     NoAcceptance = "E302", Warning, "a write with no acceptance";
     NoIdempotency = "E303", Note, "a write that cannot be repeated safely";
@@ -152,6 +153,8 @@ codes! {
     OtherList = "S722", Warning, "a proof that counts another list than its step goes over";
     StoppedCleanup = "S723", Warning, "a step that takes another back, and that a failure stops";
     VainWrite = "S724", Warning, "a write of what is so already";
+    VainLoop = "S725", Warning, "a `for_each` that what is known before it keeps from working";
+    UnwaitedState = "S726", Warning, "a state that a read wants at once of what a write has begun";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

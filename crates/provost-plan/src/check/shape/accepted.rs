@@ -108,11 +108,18 @@ pub(super) fn asserted<'s>(
 pub(super) fn held<'s>(
     assertions: impl Iterator<Item = &'s Step>,
 ) -> impl Iterator<Item = (DemandSubject, Demand)> {
+    holding(assertions)
+        .filter_map(|asserted| only(asserted.whole()?.cases(true)))
+        .flatten()
+}
+
+/// The conditions of assertions, where a run goes on only if they hold.
+pub(super) fn holding<'s>(
+    assertions: impl Iterator<Item = &'s Step>,
+) -> impl Iterator<Item = &'s Template> {
     // Why not one that is skipped, or that the plan goes on without: it may not hold.
     let holding = assertions.filter(|step| step.when.is_none() && !step.on_failure.may_go_on());
     // Why not that of a subgoal: it is skipped with it.
     let holding = holding.filter(|step| parent_of(&step.id.value).is_none());
-    holding
-        .filter_map(|step| only(step.asserted()?.condition.whole()?.cases(true)))
-        .flatten()
+    holding.filter_map(|step| Some(&step.asserted()?.condition))
 }

@@ -108,53 +108,81 @@ fn of_proof(solver: &Solver<'_, '_>, proof: &Proof) -> Option<Diagnostic> {
         fails: true,
         about: None,
     };
-    if let Some(step) = guarded
-        && !planned(GuardUse::Hold).possible(&holds)?
-        && planned(GuardUse::Ignored).possible(&holds)?
-    {
+    if planned(GuardUse::Hold).possible(&holds) == Some(false) {
+        let disagree = guarded
+            .filter(|_| planned(GuardUse::Ignored).possible(&holds) == Some(true))
+            .map(|step| (*step, "holds only where `{id}` and `when` disagree"));
+        let not = |step: &&&Step| {
+            !holds
+                .iter()
+                .any(|case| allows(case, &step.id.value, "succeeded"))
+        };
+        let fails = asked.iter().find(not).or(asked.first());
+        let fails = fails.map(|step| (*step, "holds in no run that goes as planned"));
+        let (step, why) = disagree.or(fails)?;
+        let why = why.replace("{id}", &step.id.value);
+        return Some(finding(proof, step, format!("the proof of `{name}` {why}")));
+    }
+    if let Some(step) = asked.iter().find(|step| in_vain(&planned, step, &holds)) {
         let id = &step.id.value;
-        let message = format!("the proof of `{name}` holds only where `{id}` and `when` disagree");
+        let message = format!("`{id}` never runs where the proof of `{name}` says that it does");
         return Some(finding(proof, step, message));
     }
     for step in asked {
-        let id = &step.id.value;
-        // Why only what the proof asks for, where a step is skipped: a guard may be stricter, and
-        // then the goal is not reached.
-        let subjects: BTreeSet<&DemandSubject> = holds
-            .iter()
-            .chain(&fails)
-            .flatten()
-            .map(|(subject, _)| subject)
-            .collect();
-        let does = [
-            (
-                "succeeded",
-                "runs where the proof of",
-                "says that it must not",
-                None,
-            ),
-            (
-                "skipped",
-                "is skipped where the proof of",
-                "says that it runs",
-                Some(&subjects),
-            ),
-        ];
-        for (word, does, says, about) in does {
-            let against = |case: &&Case| says_only(case, id, word) && decides(pass, case, id);
-            let against: Vec<Case> = fails.iter().filter(against).cloned().collect();
-            let planned = Planned {
-                about,
-                fails: false,
-                ..planned(GuardUse::Hold)
-            };
-            if !against.is_empty() && planned.possible(&against)? {
-                let message = format!("`{id}` {does} `{name}` {says}");
-                return Some(finding(proof, step, message));
-            }
+        let odd = against(&planned(GuardUse::Hold), proof, step, (&holds, &fails))?;
+        if odd.is_some() {
+            return odd;
         }
     }
     None
+}
+
+/// The finding about a step that runs, or is skipped, where the proof says the opposite; nothing
+/// if that is not decided.
+fn against(
+    planned: &Planned<'_, '_, '_>,
+    proof: &Proof,
+    step: &Step,
+    (holds, fails): (&[Case], &[Case]),
+) -> Option<Option<Diagnostic>> {
+    let pass = planned.solver.pass;
+    let (id, name) = (&step.id.value, &proof.criterion.value);
+    // Why only what the proof asks for, where a step is skipped: a guard may be stricter, and then
+    // the goal is not reached.
+    let subjects: BTreeSet<&DemandSubject> = holds
+        .iter()
+        .chain(fails)
+        .flatten()
+        .map(|(subject, _)| subject)
+        .collect();
+    let does = [
+        (
+            "succeeded",
+            "runs where the proof of",
+            "says that it must not",
+            None,
+        ),
+        (
+            "skipped",
+            "is skipped where the proof of",
+            "says that it runs",
+            Some(&subjects),
+        ),
+    ];
+    for (word, does, says, about) in does {
+        let against = |case: &&Case| says_only(case, id, word) && decides(pass, case, id);
+        let against: Vec<Case> = fails.iter().filter(against).cloned().collect();
+        let planned = Planned {
+            about,
+            fails: false,
+            ..*planned
+        };
+        if !against.is_empty() && planned.possible(&against)? {
+            let message = format!("`{id}` {does} `{name}` {says}");
+            return Some(Some(finding(proof, step, message)));
+        }
+    }
+    Some(None)
 }
 
 pub(super) fn finding(proof: &Proof, step: &Step, message: String) -> Diagnostic {
@@ -165,7 +193,22 @@ pub(super) fn finding(proof: &Proof, step: &Step, message: String) -> Diagnostic
         .step(&step.id.value)
 }
 
-/// The calls whose status the cases ask for, in the order of the plan.
+/// Whether the proof holds where a guarded step succeeded in no run that goes as planned, although
+/// it asks for some: with another guard, there would be one.
+fn in_vain<'s, 'a: 'p, 'p: 's>(
+    planned: &impl Fn(GuardUse) -> Planned<'s, 'p, 'a>,
+    step: &Step,
+    holds: &[Case],
+) -> bool {
+    let runs = |case: &&Case| says_only(case, &step.id.value, "succeeded");
+    let runs: Vec<Case> = holds.iter().filter(runs).cloned().collect();
+    step.when.is_some()
+        && !runs.is_empty()
+        && planned(GuardUse::Hold).possible(&runs) == Some(false)
+        && planned(GuardUse::Ignored).possible(&runs) == Some(true)
+}
+
+/// The calls, questions and assertions whose status the cases ask for, in the order of the plan.
 fn asked<'p>(pass: &'p Pass<'_>, holds: &[Case], fails: &[Case]) -> Vec<&'p Step> {
     let subjects = || {
         holds
@@ -174,7 +217,11 @@ fn asked<'p>(pass: &'p Pass<'_>, holds: &[Case], fails: &[Case]) -> Vec<&'p Step
             .flatten()
             .map(|(subject, _)| subject)
     };
-    let steps = pass.plan.steps.iter().filter(|step| step.tool().is_some());
+    let steps = pass
+        .plan
+        .steps
+        .iter()
+        .filter(|step| step.subgoal().is_none());
     let is_asked = |step: &&Step| subjects().any(|s| status_of(s) == Some(&step.id.value));
     steps.filter(is_asked).collect()
 }
@@ -190,16 +237,18 @@ fn status_of(subject: &DemandSubject) -> Option<&String> {
 /// Whether a case asks for `word` as the status of a step and not for the other of the two ends
 /// that a guard decides.
 fn says_only(case: &Case, id: &str, word: &str) -> bool {
-    let allows = |word: &str| {
-        let mut demands = case
-            .iter()
-            .filter(|(s, _)| status_of(s).is_some_and(|of| of == id));
-        demands.all(|(_, demand)| meets(&word.into(), demand))
-    };
-    let other = ["succeeded", "skipped"]
+    let mut other = ["succeeded", "skipped"]
         .into_iter()
         .filter(|other| *other != word);
-    allows(word) && other.into_iter().all(|other| !allows(other))
+    allows(case, id, word) && other.all(|other| !allows(case, id, other))
+}
+
+/// Whether a case lets a step have ended so.
+fn allows(case: &Case, id: &str, word: &str) -> bool {
+    let mut demands = case
+        .iter()
+        .filter(|(s, _)| status_of(s).is_some_and(|of| of == id));
+    demands.all(|(_, demand)| meets(&word.into(), demand))
 }
 
 /// Whether a case asks for something that a guard of the step could have asked for too.

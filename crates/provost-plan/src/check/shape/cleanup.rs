@@ -4,12 +4,13 @@
 //! step between leaves it as it is. INVARIANT: what is found takes back what the first did, at the
 //! same target, and does not run where the named step fails.
 
+use super::order::asks_for;
 use crate::check::Pass;
 use crate::check::effects::Opposites;
 use crate::check::order::OrderNode;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{ArgTree, Fact, Root};
+use crate::expr::{ArgTree, Root};
 use crate::plan::{Step, StepKind};
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
@@ -66,16 +67,6 @@ fn finding(
             name(blocks)
         ))
         .step(&last.id.value)
-}
-
-/// Whether a step runs only where another has succeeded.
-fn asks_for(step: &Step, id: &str) -> bool {
-    let facts = step.when.iter().flat_map(|when| when.facts_if_true());
-    let mut known = facts.filter_map(|fact| match fact {
-        Fact::Status { step, words } if step == id => Some(words),
-        _ => None,
-    });
-    known.any(|words| words.iter().all(|word| word == "succeeded"))
 }
 
 /// Whether one call takes back what another does, at the same target.

@@ -9,7 +9,8 @@ use crate::check::Pass;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::Root;
-use crate::expr::tree::{Compare, Expr, ExprKind, Function, WalkKind, sources};
+use crate::expr::cases::asked;
+use crate::expr::tree::{Compare, Expr, ExprKind, Function, Walk, WalkKind, sources};
 use crate::plan::Step;
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
@@ -19,14 +20,29 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         };
         let mut other = None;
         look(pass, check.ast(), &mut other);
-        let Some((step, list)) = other else {
+        let name = &proof.criterion.value;
+        let more = check
+            .conjuncts()
+            .iter()
+            .find_map(|part| miscounted(pass, part));
+        let Some((step, list, message)) = other
+            .map(|(step, list)| {
+                let id = &step.id.value;
+                let message =
+                    format!("the proof of `{name}` counts another list than `{id}` goes over");
+                (step, list, message)
+            })
+            .or(more.map(|(step, list)| {
+                let id = &step.id.value;
+                let message = format!(
+                    "the proof of `{name}` wants another number of items than `{id}` goes over"
+                );
+                (step, list, message)
+            }))
+        else {
             continue;
         };
         let id = &step.id.value;
-        let message = format!(
-            "the proof of `{}` counts another list than `{id}` goes over",
-            proof.criterion.value
-        );
         let mut finding = Diagnostic::new(Code::OtherList, list.span, message)
             .label("counted here")
             .hint(format!(
@@ -38,6 +54,51 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
         }
         found.push(finding);
     }
+}
+
+/// A comparison of how often a step did something with the size of its own list, which is false
+/// where it did it for each.
+fn miscounted<'a>(pass: &Pass<'a>, part: &'a Expr) -> Option<(&'a Step, &'a Expr)> {
+    let (part, truth) = match &part.kind {
+        ExprKind::Not(refused) => (&**refused, false),
+        _ => (part, true),
+    };
+    let ExprKind::Compare(operator, left, right) = &part.kind else {
+        return None;
+    };
+    if !matches!(
+        asked(*operator, truth),
+        Compare::NotEqual | Compare::Less | Compare::Greater
+    ) {
+        return None;
+    }
+    let sides = [(left, right), (right, left)];
+    sides.into_iter().find_map(|(outputs, list)| {
+        let all = counted(outputs)?;
+        let done = match &all.kind {
+            ExprKind::Walk(walk) if walk.filter.as_ref().is_some_and(|f| is_not_null(walk, f)) => {
+                &walk.list
+            }
+            _ => all,
+        };
+        let Some((Root::Step(id), "output")) = done.field_of_root() else {
+            return None;
+        };
+        let step = pass.plan.step(id)?;
+        let gone_over = as_long(step.for_each.as_ref()?.list.whole()?.ast());
+        let list = counted(list)?;
+        (as_long(list).form() == gone_over.form()).then_some((step, list))
+    })
+}
+
+/// Whether a condition asks an item not to be null, and nothing else.
+fn is_not_null(walk: &Walk, condition: &Expr) -> bool {
+    let ExprKind::Compare(Compare::NotEqual, left, right) = &condition.kind else {
+        return false;
+    };
+    let is_item = |side: &Expr| matches!(&side.kind, ExprKind::Var(own) if *own == walk.variable);
+    let is_null = |side: &Expr| matches!(side.kind, ExprKind::Null);
+    is_item(left) && is_null(right) || is_null(left) && is_item(right)
 }
 
 /// The first comparison of how often a step did something with the size of another list.
@@ -69,7 +130,7 @@ fn look<'a>(pass: &Pass<'a>, expr: &'a Expr, found: &mut Option<(&'a Step, &'a E
 }
 
 /// The list that has as many items, of which this one was made item by item.
-fn as_long(mut list: &Expr) -> &Expr {
+pub(super) fn as_long(mut list: &Expr) -> &Expr {
     loop {
         list = match &list.kind {
             ExprKind::Walk(walk) if walk.kind == WalkKind::Map && walk.filter.is_none() => {
@@ -104,7 +165,7 @@ fn careful_sources(list: &Expr) -> Vec<&Expr> {
 }
 
 /// Whether a condition asks only that something is there.
-fn is_careful(condition: &Expr) -> bool {
+pub(super) fn is_careful(condition: &Expr) -> bool {
     match &condition.kind {
         ExprKind::And(terms) | ExprKind::Or(terms) => terms.iter().all(is_careful),
         ExprKind::Not(inner) => is_careful(inner),

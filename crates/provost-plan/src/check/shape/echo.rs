@@ -6,6 +6,7 @@
 use serde_json::Value;
 
 use super::solve::meets;
+use crate::check::graph::{all_templates, step_of};
 use crate::check::scope::Site;
 use crate::check::typing::{TypedPlace, type_of};
 use crate::check::{FixedEntry, Pass};
@@ -51,7 +52,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
 }
 
 /// An acceptance that asks for another value than the one that the call is given.
-fn other_value(
+pub(super) fn other_value(
     pass: &Pass<'_>,
     site: &Site<'_>,
     (step, args): (&Step, &ArgTree),
@@ -63,6 +64,7 @@ fn other_value(
     all.iter().find_map(|asked| {
         let (name, value) = argument(pass, args, &asked.subject, about)?;
         let is_other = asks_for_one(&asked.demand, &value) && !meets(&value, &asked.demand);
+        let in_list = matches!(about, Root::Step(_)) && !asked.list.is_empty();
         let path: Vec<Segment> = asked
             .list
             .iter()
@@ -74,7 +76,7 @@ fn other_value(
             let is_same = one.list == asked.list && one.subject == asked.subject;
             is_same && asks_for_one(&one.demand, &value) && meets(&value, &one.demand)
         });
-        if !is_other || is_there || !can_hold(pass, site, (about, &path), &value) {
+        if !is_other || in_list || is_there || !can_hold(pass, site, (about, &path), &value) {
             return None;
         }
         Some(given_other((step, args), (&name, &value), accept))
@@ -124,7 +126,11 @@ fn given_other(
     accept: &Template,
 ) -> Diagnostic {
     let (id, given) = (&step.id.value, canonical(value));
-    let message = format!("`{id}` is given the `{name}` {given}, and accepts another");
+    let asks = match accept.references().any(|read| step_of(read) == Some(id)) {
+        true => "is asked for another",
+        false => "accepts another",
+    };
+    let message = format!("`{id}` is given the `{name}` {given}, and {asks}");
     Diagnostic::new(Code::OtherThanGiven, accept.span(), message)
         .related(args.span(), "given here")
         .hint(format!("ask for what the call is given: {given}"))
@@ -185,7 +191,9 @@ fn argument(
     let Some(Segment::Field(name)) = subject.path.last() else {
         return None;
     };
-    if subject.root != *about || subject.is_size {
+    // Why of a step only what lies directly in its output: in a row, it may be of another thing.
+    let is_answer = !matches!(about, Root::Step(_)) || subject.path.len() == 2;
+    if subject.root != *about || subject.is_size || !is_answer {
         return None;
     }
     let value = sent(pass, args.get(name)?)?;

@@ -11,8 +11,10 @@ use crate::check::Pass;
 use crate::check::graph::{references, step_of};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::{Reference, Segment};
-use crate::plan::{Proof, Step, StepKind};
+use crate::expr::tree::Expr;
+use crate::expr::{Reference, Segment, references_of};
+use crate::plan::readings::is_output;
+use crate::plan::{Criterion, Proof, Step, StepKind};
 
 /// What somebody is told to do.
 const DO: &str = "
@@ -46,6 +48,75 @@ const ASIDE: &str = "
     that which when who whom whether what where why how since before after because if unless until";
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+    of_criteria(pass, found);
+    let said = |proof: &&Proof| {
+        let at = proof.check.span();
+        let mut own = found
+            .iter()
+            .filter(|one| one.code == Code::ReadsProveEffect);
+        own.any(|one| one.span == at)
+    };
+    let silent: Vec<&Proof> = pass
+        .plan
+        .success
+        .iter()
+        .filter(|proof| !said(proof))
+        .collect();
+    found.extend(silent.into_iter().filter_map(|proof| {
+        let mut parts = proof.check.whole()?.conjuncts().iter();
+        parts.find_map(|part| of_old_reading(pass, proof, part))
+    }));
+}
+
+/// A part of a proof that asks for what a read found before a write, where the plan reads the same
+/// again after it and no proof looks at that.
+fn of_old_reading(pass: &Pass<'_>, proof: &Proof, part: &Expr) -> Option<Diagnostic> {
+    let reads = references_of(part);
+    let first = reads.first().filter(|_| reads.iter().all(is_output))?;
+    let old = pass.plan.step(step_of(first)?)?;
+    let id = old.id.value.as_str();
+    let own = pass.operation(old).filter(|op| op.effect == Effect::Read)?;
+    let proofs = pass.plan.success.iter().flat_map(|p| p.check.references());
+    let looked: BTreeSet<&str> = proofs.filter_map(step_of).collect();
+    if reads.iter().any(|read| step_of(read) != Some(id)) {
+        return None;
+    }
+    let StepKind::Tool { tool, args } = &old.kind else {
+        return None;
+    };
+    let writes = pass.order.nodes().iter().filter(|node| {
+        let is_same = node.is_call_of(|op| !op.effect.is_read() && op.server() == own.server());
+        is_same && pass.order.is_before(id, &node.step.id.value)
+    });
+    let (write, again) = writes.map(|node| node.step).find_map(|write| {
+        let again = pass.plan.steps.iter().find(|again| {
+            let StepKind::Tool {
+                tool: other,
+                args: given,
+            } = &again.kind
+            else {
+                return false;
+            };
+            let of_write = || references(again).any(|read| step_of(read) == Some(&write.id.value));
+            other.value == tool.value
+                && pass.order.is_before(&write.id.value, &again.id.value)
+                && (given.form() == args.form() || of_write())
+                && !looked.contains(again.id.value.as_str())
+        })?;
+        Some((write, again))
+    })?;
+    let message = format!(
+        "the proof of `{}` asks for what `{id}` read before `{}`, and `{}` reads it again",
+        proof.criterion.value, write.id.value, again.id.value
+    );
+    Some(
+        Diagnostic::new(Code::ReadsProveEffect, part.span, message)
+            .related(again.id.span, "read again after it")
+            .hint(format!("ask for it of `steps.{}.output`", again.id.value)),
+    )
+}
+
+fn of_criteria(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let unproven = unproven(pass);
     let all = pass.plan.steps.iter().filter(|s| does(pass, s)).count();
     for criterion in &pass.terms.goal.success {
@@ -77,7 +148,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             false => wanted(&criterion.text).or_else(named).or_else(done),
         };
         let id = &criterion.id;
-        let message = match (word, unproven.first()) {
+        let message = match (word, follows) {
             (Some(word), _) => {
                 let how = match follows {
                     true => "does not look at that",
@@ -85,20 +156,15 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 };
                 format!("`{id}` wants something done (`{word}`), but what proves it {how}")
             }
-            (None, _) if follows => continue,
-            (None, Some(step)) if unproven.len() == all && only_read => {
-                format!(
-                    "`{id}` is proven as soon as something is read, and no criterion looks at `{}`",
-                    step.id.value
-                )
+            (None, true) => continue,
+            (None, false) => {
+                let all_unproven = unproven.len() == all;
+                let looked = (&read, only_read);
+                match by_looks(pass, criterion, (&unproven, all_unproven), looked) {
+                    Some(message) => message,
+                    None => continue,
+                }
             }
-            (None, _) => match read_again(pass, &read) {
-                Some((before, again)) => format!(
-                    "`{id}` is proven by what `{before}` reads before anything is done, and no \
-                     proof looks at `{again}`, which reads it again"
-                ),
-                None => continue,
-            },
         };
         let label = match follows {
             true => "looks at the status of reads and of questions alone",
@@ -114,6 +180,37 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 )),
         );
     }
+}
+
+/// What is odd about a criterion that reads of before prove, although it names nothing done.
+fn by_looks(
+    pass: &Pass<'_>,
+    criterion: &Criterion,
+    (unproven, is_all): (&[&Step], bool),
+    (read, only_read): (&BTreeSet<&str>, bool),
+) -> Option<String> {
+    let id = &criterion.id;
+    let alone = |step: &Step, why: &str| {
+        format!(
+            "`{id}` is proven as soon as something is read, and no criterion looks at `{}`{why}",
+            step.id.value
+        )
+    };
+    if let Some(step) = unproven.first().filter(|_| is_all && only_read) {
+        return Some(alone(step, ""));
+    }
+    if let Some((before, again)) = read_again(pass, read) {
+        return Some(format!(
+            "`{id}` is proven by what `{before}` reads before anything is done, and no proof looks \
+             at `{again}`, which reads it again"
+        ));
+    }
+    let mut unproven = unproven.iter().filter(|_| only_read);
+    let described = unproven.find(|step| {
+        let looked = read.iter().filter_map(|id| pass.plan.step(id));
+        is_described(&criterion.text, step, looked)
+    });
+    described.map(|step| alone(step, ", whose description it follows"))
 }
 
 /// A step that a proof looks at, and one that makes the same call once something is done, at which
@@ -231,6 +328,26 @@ fn done_by(text: &str, step: &Step) -> Option<String> {
         been = is_in(BE, word) || been && word == "not";
     }
     None
+}
+
+/// Whether a text says what a step is described to do, by the first word of its description, and
+/// none of others is described so.
+fn is_described<'s>(text: &str, step: &Step, mut others: impl Iterator<Item = &'s Step>) -> bool {
+    let Some(stem) = verb(step) else {
+        return false;
+    };
+    let lower = text.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| word.starts_with(&stem))
+        && !others.any(|other| verb(other).as_ref() == Some(&stem))
+}
+
+/// The first word of a description, without an `e` at its end.
+fn verb(step: &Step) -> Option<String> {
+    let first = step.description.as_ref()?.value.split_whitespace().next()?;
+    let lower = first.to_lowercase();
+    let is_word = lower.chars().all(char::is_alphabetic) && lower.len() >= STEM_CHARS_MIN;
+    is_word.then(|| lower.strip_suffix('e').unwrap_or(&lower).to_owned())
 }
 
 /// What proves it: a step of the plan that does something, if there is one.

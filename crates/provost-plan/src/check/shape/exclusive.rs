@@ -3,12 +3,11 @@
 //! Owns the question, which other passes ask too; what excludes what is [`super::solve`]'s.
 //! INVARIANT: two steps are said to exclude each other only if no run meets both guards.
 
-use super::solve::{Assume, Solver};
+use super::solve::{Assume, Solver, meets};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
 use crate::expr::cases::{Case, Demand, DemandSubject, both};
-use crate::expr::tree::Compare;
 use crate::expr::{Root, Segment};
 use crate::plan::Step;
 
@@ -16,6 +15,8 @@ use crate::plan::Step;
 const PAIRS_MAX: usize = 2_000;
 /// How many guards are followed, each of a step that the one before asks to have succeeded.
 const CHAIN_MAX: usize = 4;
+/// The end that asks a guard to have held.
+const SUCCEEDED: &str = "succeeded";
 
 /// What the guards of steps ask, and how often two were compared.
 pub(crate) struct Exclusions<'p, 'a> {
@@ -60,7 +61,7 @@ impl<'p, 'a> Exclusions<'p, 'a> {
     }
 
     /// What has to hold for a step to run: what its guard asks, and what the guards of those steps
-    /// ask that it asks to have succeeded.
+    /// ask that it asks to have succeeded, in whatever words.
     fn guard(&self, step: &Step, chain: usize) -> Option<Vec<Case>> {
         let own = step.when.as_ref()?.whole()?.cases(true)?;
         if chain == 0 {
@@ -69,11 +70,8 @@ impl<'p, 'a> Exclusions<'p, 'a> {
         let mut all = Vec::new();
         for case in own {
             let mut joined = vec![case.clone()];
-            for earlier in case.iter().filter_map(succeeded) {
-                let steps = self.pass.plan.steps.iter();
-                // Why: a guard that is asked again may have come to another answer.
-                let mut named = steps.filter(|s| s.id.value == earlier && s.fresh.is_none());
-                let asked = named.next().and_then(|s| self.guard(s, chain - 1));
+            for earlier in self.succeeded(&case) {
+                let asked = self.guard(earlier, chain - 1);
                 // Why: what asks too much at once is left out; less is known then.
                 joined = asked
                     .and_then(|asked| both(&joined, &asked))
@@ -83,16 +81,25 @@ impl<'p, 'a> Exclusions<'p, 'a> {
         }
         Some(all)
     }
+
+    /// The steps that have succeeded wherever a case holds: it lets them have no other end.
+    fn succeeded(&self, case: &Case) -> Vec<&'p Step> {
+        // Why: a guard that is asked again may have come to another answer.
+        let steps = self.pass.plan.steps.iter().filter(|s| s.fresh.is_none());
+        let asked = steps.filter(|step| {
+            let demands = case.iter().filter(|(s, _)| is_status(s, &step.id.value));
+            let demands: Vec<&Demand> = demands.map(|(_, demand)| demand).collect();
+            let fits = |word: &str| demands.iter().all(|demand| meets(&word.into(), demand));
+            let mut ends = Statuses::Before.of(self.pass, step).into_iter();
+            !demands.is_empty() && fits(SUCCEEDED) && ends.all(|end| end == SUCCEEDED || !fits(end))
+        });
+        asked.collect()
+    }
 }
 
-/// The step that a demand wants to have succeeded.
-fn succeeded((subject, demand): &(DemandSubject, Demand)) -> Option<&str> {
-    match (&subject.root, subject.path.as_slice(), demand) {
-        (Root::Step(id), [Segment::Field(field)], Demand::Compares(Compare::Equal, word))
-            if field == "status" && word == "succeeded" =>
-        {
-            Some(id)
-        }
-        _ => None,
-    }
+/// Whether a subject is the status of a step.
+fn is_status(subject: &DemandSubject, id: &str) -> bool {
+    let field = subject.path.as_slice();
+    matches!(&subject.root, Root::Step(of) if of == id)
+        && matches!(field, [Segment::Field(field)] if field == "status")
 }

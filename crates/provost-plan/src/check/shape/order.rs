@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::exclusive::Exclusions;
-use crate::catalog::Effect;
+use crate::catalog::{Effect, Idempotency};
 use crate::check::Pass;
 use crate::check::graph::{all_references, step_of};
 use crate::check::order::{Order, OrderNode, StepSet};
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::Template;
+use crate::expr::{Fact, Template};
 use crate::fix::Fix;
 use crate::plan::{OnFailure, Step, StepKind};
 
@@ -35,6 +35,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     }
     unheeded(pass, found);
     repeated(pass, found);
+    settled(pass, found);
 }
 
 /// S709: an entry of `needs` that something else implies.
@@ -248,6 +249,56 @@ fn repeated(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             None => {}
         }
     }
+}
+
+/// S710: a call that sets what an earlier one has set, while nothing in between changes anything.
+fn settled(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
+    let order = &pass.order;
+    let acts = order.all(|node| node.operation.is_none_or(|op| !op.effect.is_read()));
+    let sets = order.all(|node| {
+        let is_natural = node.is_call_of(|op| op.idempotency == Idempotency::Natural);
+        is_natural && node.step.for_each.is_none() && !node.step.approval_required
+    });
+    let call = |step: &Step| match &step.kind {
+        StepKind::Tool { tool, args } => Some((tool.value.clone(), args.form())),
+        _ => None,
+    };
+    let mut firsts: BTreeMap<(String, String), Vec<&OrderNode<'_>>> = BTreeMap::new();
+    for node in sets.and(&acts).iter().filter_map(|at| order.node(at)) {
+        let Some(key) = call(node.step) else {
+            continue;
+        };
+        let known = firsts.entry(key).or_default();
+        let first = known.iter().find(|first| {
+            let between = first.after.clone().and(&node.before).and(&acts);
+            let is_over = pass.base.over.contains(&first.step.id.value);
+            let is_before = order.is_before(&first.step.id.value, &node.step.id.value);
+            let is_made = is_taken_for(first, node) || asks_for(node.step, &first.step.id.value);
+            is_before && is_made && between.is_empty() && !is_over && node.step.fresh.is_none()
+        });
+        if let Some(first) = first {
+            let (own, other) = (&node.step.id.value, &first.step.id.value);
+            let message =
+                format!("`{own}` makes the same call as `{other}`, and it changes nothing");
+            found.push(
+                Diagnostic::new(Code::RepeatedRead, node.step.id.span, message)
+                    .related(first.step.id.span, "the same call")
+                    .hint("remove one of them, or say that it is meant: `approval: required`")
+                    .step(own),
+            );
+        }
+        known.push(node);
+    }
+}
+
+/// Whether a step runs only where another has succeeded.
+pub(super) fn asks_for(step: &Step, id: &str) -> bool {
+    let facts = step.when.iter().flat_map(|when| when.facts_if_true());
+    let mut known = facts.filter_map(|fact| match fact {
+        Fact::Status { step, words } if step == id => Some(words),
+        _ => None,
+    });
+    known.any(|words| words.iter().all(|word| word == "succeeded"))
 }
 
 /// What makes two plain reads the same, and the server that is read.
