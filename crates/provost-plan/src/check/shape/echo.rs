@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::solve::meets;
-use crate::check::graph::{all_templates, step_of};
+use crate::check::graph::step_of;
 use crate::check::scope::Site;
 use crate::check::typing::{TypedPlace, type_of};
 use crate::check::{FixedEntry, Pass};
