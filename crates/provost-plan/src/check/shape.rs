@@ -40,6 +40,7 @@ mod status;
 mod unchanged;
 mod vain;
 mod words;
+mod written;
 
 pub(crate) fn run(pass: &mut Pass<'_>) {
     let mut found = plain(pass);
@@ -57,6 +58,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     unchanged::run(pass, &accepted, &mut found);
     counted::run(pass, &mut found);
     echo::run(pass, &mut found);
+    written::run(pass, &accepted, &mut found);
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
