@@ -36,6 +36,7 @@ mod order;
 mod proofs;
 mod related;
 mod solve;
+mod statement;
 mod status;
 mod unchanged;
 mod vain;

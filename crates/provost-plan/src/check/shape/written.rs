@@ -1,7 +1,7 @@
 //! Part of the pass `shape`: what a write leaves a field at, against what is asked of it then.
 //!
-//! Owns what S718 says of one field of one record: what the tool can answer, what `accept` takes,
-//! against `confirm` and what a later read must show. INVARIANT: both
+//! Owns what S718 says of one field of one record: what the tool can answer, what `accept` takes
+//! and what a statement sets, against `confirm` and what a later read must show. INVARIANT: both
 //! have the field by one name and know the words of the other, and nothing comes between that could
 //! change it or takes its time.
 
@@ -11,6 +11,7 @@ use super::accepted::{AcceptedOutputs, asserted};
 use super::echo::asked_values;
 use super::effect::is_form;
 use super::solve::{Assume, Solver};
+use super::statement;
 use super::status::Statuses;
 use crate::catalog::Operation;
 use crate::check::Pass;
@@ -131,11 +132,19 @@ impl<'p, 'a> Write<'p, 'a> {
             })
     }
 
-    /// What the tool can answer; all of it is known where it is read.
+    /// What the tool can answer, or a statement sets: all of it is known where it is read.
     fn left(&self, read: &Operation, name: &str, known: &[Value]) -> Option<Vec<Value>> {
         let own = field_paths(name);
         let mut own = own.iter().filter_map(|path| answered(self.operation, path));
-        let left = own.next()?;
+        let set = || {
+            let value = |given: &str| {
+                let (_, tree) = self.args.get(given)?;
+                self.pass.fixed_tree(tree)
+            };
+            let set = statement::leaves(self.operation, read, name, &value)?;
+            Some(vec![set])
+        };
+        let left = own.next().or_else(set)?;
         has_all(known, &left).then_some(left)
     }
 
