@@ -28,6 +28,7 @@ mod counted;
 mod detached;
 mod echo;
 mod effect;
+mod emptied;
 mod envelope;
 mod exclusive;
 mod hangs;
@@ -54,6 +55,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     items::run(pass, &accepted, &mut found);
     agree::run(pass, &accepted, &mut found);
     hangs::run(pass, &mut found);
+    emptied::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
     cleanup::run(pass, &mut found);
     unchanged::run(pass, &accepted, &mut found);
