@@ -25,6 +25,7 @@ mod aside;
 mod claims;
 mod cleanup;
 mod counted;
+mod dead;
 mod detached;
 mod echo;
 mod effect;
@@ -56,6 +57,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     agree::run(pass, &accepted, &mut found);
     hangs::run(pass, &mut found);
     emptied::run(pass, &accepted, &mut found);
+    dead::run(pass, &accepted, &mut found);
     claims::run(pass, &mut found);
     cleanup::run(pass, &mut found);
     unchanged::run(pass, &accepted, &mut found);
