@@ -13,8 +13,8 @@ use crate::check::effects::by_name;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
 use crate::expr::tree::{Expr, ExprKind};
-use crate::expr::{ArgTree, Key, Root, Segment};
-use crate::plan::{CallRole, StepKind};
+use crate::expr::{ArgTree, Key, Reference, Root, Segment};
+use crate::plan::{CallRole, Step, StepKind};
 use crate::schema::{Kinds, PathType};
 use serde_json::Value;
 
@@ -49,7 +49,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 found.push(finding(step, role, call.tool.span, message));
                 continue;
             }
-            let named = pair.other_than_answered();
+            let named = pair.other_than_answered(step, role);
             let other = named.or_else(|| match role {
                 CallRole::Undo if own.name == beside.name => pair.other_of_same(),
                 CallRole::Undo => pair.other_of_undo(),
@@ -165,8 +165,8 @@ impl<'p> Pair<'p, '_> {
     }
 
     /// A constant, or what the call is given by another name, where the call answers with a field
-    /// of this name.
-    fn other_than_answered(&self) -> Option<Odd<'p>> {
+    /// of this name; of an `undo`, also what was there before.
+    fn other_than_answered(&self, step: &Step, role: CallRole) -> Option<Odd<'p>> {
         let (operation, args) = self.own;
         let output = operation.output.as_ref()?;
         self.beside.1.entries().iter().find_map(|(name, beside)| {
@@ -183,8 +183,56 @@ impl<'p> Pair<'p, '_> {
             }
             let mut given = args.entries().iter();
             let is_given = given.any(|(_, own)| own.form() == beside.form());
-            is_given.then_some((name, beside, "is not given what the call answers as"))
+            let is_old = || role == CallRole::Undo && self.is_of_before(step, beside);
+            (is_given || is_old()).then_some((
+                name,
+                beside,
+                "is not given what the call answers as",
+            ))
         })
+    }
+
+    /// Whether a value names what was there before: it is none that the call answers with, and
+    /// nothing that the call reaches is found with it.
+    fn is_of_before(&self, step: &Step, beside: &ArgTree) -> bool {
+        let (operation, args) = self.own;
+        let form = beside.form();
+        let read: Vec<&Reference> = beside
+            .templates()
+            .into_iter()
+            .flat_map(|t| t.references())
+            .collect();
+        let is_early = |read: &&Reference| matches!(read.root, Root::Params | Root::Step(_));
+        let is_linked = |own: &ArgTree| {
+            let mut given = own.templates().into_iter().flat_map(|t| t.references());
+            self.is_found_by(own, beside)
+                || self.is_found_by(beside, own)
+                || given.any(|one| read.iter().any(|two| one.root == two.root))
+        };
+        let mut sinks = args
+            .entries()
+            .iter()
+            .filter(|(name, _)| operation.is_sink(name));
+        let accepts = step.accept.iter().filter_map(|accept| accept.whole());
+        let mut parts = accepts.flat_map(|whole| whole.conjuncts());
+        let is_accepted = |part: &Expr| match &part.kind {
+            ExprKind::Compare(_, left, right) => [left, right].iter().any(|one| {
+                let ArgTree::Template(own) = beside else {
+                    return false;
+                };
+                own.whole()
+                    .is_some_and(|own| own.ast().form() == one.form())
+            }),
+            _ => false,
+        };
+        let others = self.beside.1.entries().iter();
+        let mut others = others.filter(|(_, tree)| tree.form() != form);
+        is_whole(beside)
+            && !read.is_empty()
+            && read.iter().all(is_early)
+            && !sinks.any(|(_, own)| is_linked(own))
+            && !others.any(|(_, tree)| reads(tree, &Root::Output))
+            && !parts.any(is_accepted)
     }
 
     /// What takes back what the call does, by its name, where another is named for it that does

@@ -275,7 +275,7 @@ fn disagree(step: &Step, confirm: &[Template]) -> Option<Diagnostic> {
 }
 
 /// The values that a demand asks for, if it lists them.
-fn asked_values(demand: &Demand) -> Option<Vec<Value>> {
+pub(super) fn asked_values(demand: &Demand) -> Option<Vec<Value>> {
     match demand {
         Demand::Compares(Compare::Equal, value) => Some(vec![value.clone()]),
         Demand::Among(values, true) => Some(values.clone()),

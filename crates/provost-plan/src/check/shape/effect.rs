@@ -34,8 +34,10 @@ const DONE: &str = "
 const STEM_CHARS_MIN: usize = 4;
 /// Fewest letters of a verb that was done.
 const VERB_CHARS_MIN: usize = 3;
-/// How a verb ends that was done: `booked`, `moved`, `set`, `withdrawn`.
-const FORM_ENDS: [&str; 6] = ["", "ed", "d", "n", "en", "ted"];
+/// How a verb ends that was done: `booked`, `set`, `withdrawn`.
+const FORM_ENDS: [&str; 5] = ["", "ed", "d", "n", "en"];
+/// With one letter before, as in `cancelled` and `verified`.
+const LONG_END: &str = "ed";
 /// Behind these a clause begins.
 const JOINTS: &str = "and then please";
 /// Behind these stands what was done.
@@ -305,12 +307,7 @@ fn done_by(text: &str, step: &Step) -> Option<String> {
         let mut words = name.split(['_', '-', '/', '.']);
         [words.next_back(), words.next_back()]
     });
-    let stems: Vec<String> = ends
-        .flatten()
-        .filter(|verb| verb.len() >= VERB_CHARS_MIN)
-        .map(|verb| verb.to_lowercase())
-        .map(|verb| verb.strip_suffix('e').unwrap_or(&verb).to_owned())
-        .collect();
+    let verbs: Vec<String> = ends.flatten().map(str::to_lowercase).collect();
     let text = text.to_lowercase();
     let words = text.split(|c: char| !c.is_alphanumeric());
     let mut been = false;
@@ -318,11 +315,7 @@ fn done_by(text: &str, step: &Step) -> Option<String> {
         if is_in(ASIDE, word) {
             return None;
         }
-        let is_form = |stem: &String| {
-            let rest = word.strip_prefix(stem.as_str());
-            rest.is_some_and(|rest| FORM_ENDS.contains(&rest))
-        };
-        if been && stems.iter().any(is_form) {
+        if been && verbs.iter().any(|verb| is_form(verb, word)) {
             return Some(word.to_owned());
         }
         been = is_in(BE, word) || been && word == "not";
@@ -348,6 +341,16 @@ fn verb(step: &Step) -> Option<String> {
     let lower = first.to_lowercase();
     let is_word = lower.chars().all(char::is_alphabetic) && lower.len() >= STEM_CHARS_MIN;
     is_word.then(|| lower.strip_suffix('e').unwrap_or(&lower).to_owned())
+}
+
+/// Whether a word says that what a verb says was done: `moved` for `move`.
+pub(super) fn is_form(verb: &str, word: &str) -> bool {
+    let stem = verb.strip_suffix(['e', 'y']).unwrap_or(verb);
+    let is_end = |rest: &str| {
+        let is_long = || rest.len() == LONG_END.len() + 1 && rest.ends_with(LONG_END);
+        FORM_ENDS.contains(&rest) || is_long()
+    };
+    verb.len() >= VERB_CHARS_MIN && word.strip_prefix(stem).is_some_and(is_end)
 }
 
 /// What proves it: a step of the plan that does something, if there is one.

@@ -1,0 +1,397 @@
+//! Part of the pass `shape`: what a write leaves a field at, against what is asked of it then.
+//!
+//! Owns what S718 says of one field of one record: what the tool can answer, what `accept` takes
+//! and what a statement sets, against `confirm` and what a later read must show. INVARIANT: both
+//! have the field by one name and know the words of the other, and nothing comes between that could
+//! change it or takes its time.
+
+use serde_json::{Value, json};
+
+use super::accepted::{AcceptedOutputs, asserted};
+use super::echo::asked_values;
+use super::effect::is_form;
+use super::solve::{Assume, Solver};
+use super::statement;
+use super::status::Statuses;
+use crate::catalog::Operation;
+use crate::check::Pass;
+use crate::check::effects::{by_name, words};
+use crate::check::order::OrderNode;
+use crate::check::scope::Site;
+use crate::codes::Code;
+use crate::diagnostic::Diagnostic;
+use crate::expr::cases::{Case, Demand, DemandSubject, both, cases};
+use crate::expr::tree::Compare;
+use crate::expr::{ArgTree, Root, Segment, Template};
+use crate::plan::{CallRole, StepKind};
+use crate::schema::{Kinds, PathType};
+use crate::source::Span;
+
+pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
+    for node in pass.order.nodes() {
+        let (Some(operation), StepKind::Tool { args, .. }) = (node.operation, &node.step.kind)
+        else {
+            continue;
+        };
+        let is_said = |one: &Diagnostic| {
+            let of_step = one.step.as_deref() == Some(node.step.id.value.as_str());
+            of_step && matches!(one.code, Code::OtherThanGiven | Code::ImpossibleProof)
+        };
+        if operation.effect.is_read() || found.iter().any(is_said) {
+            continue;
+        }
+        let write = Write {
+            pass,
+            node,
+            operation,
+            args,
+        };
+        let own = || write.confirmed().or_else(|| write.named());
+        found.extend(own().or_else(|| write.read_later(accepted)));
+    }
+}
+
+/// What is asked of a field that is called so: one of these values.
+struct Asked {
+    span: Span,
+    path: Vec<Segment>,
+    name: String,
+    values: Vec<Value>,
+}
+
+/// What acceptances ask of fields of `about`, as far as they list the values.
+fn asked(accepts: &[Template], about: &Root) -> Vec<Asked> {
+    let parts = accepts.iter().filter_map(Template::whole);
+    let parts = parts.flat_map(|whole| whole.conjuncts());
+    let single = parts.filter_map(|part| {
+        let mut all = cases(part, true)?;
+        let only = all.pop().filter(|_| all.is_empty())?;
+        Some((part.span, only))
+    });
+    let each = single.flat_map(|(span, case)| case.into_iter().map(move |one| (span, one)));
+    let named = each.filter_map(|(span, (subject, demand))| match subject.path.as_slice() {
+        [.., Segment::Field(name)] if subject.root == *about && !subject.is_size => Some(Asked {
+            span,
+            name: name.clone(),
+            values: asked_values(&demand)?,
+            path: subject.path,
+        }),
+        _ => None,
+    });
+    named.collect()
+}
+
+/// The values that an operation answers with at a path, if there are few.
+pub(super) fn answered(operation: &Operation, path: &[Segment]) -> Option<Vec<Value>> {
+    let PathType::Known { ty, .. } = operation.output.as_ref()?.ty().at(path) else {
+        return None;
+    };
+    let values = ty.values();
+    match values.is_empty() {
+        false => Some(values),
+        true if ty.kinds().within(Kinds::BOOL) => Some(vec![json!(false), json!(true)]),
+        true => None,
+    }
+}
+
+/// Where a field of this name lies in what an operation answers: directly, or in its row.
+fn field_paths(name: &str) -> [Vec<Segment>; 2] {
+    let field = |name: &str| Segment::Field(name.to_owned());
+    [vec![field(name)], vec![field("row"), field(name)]]
+}
+
+fn has_all(known: &[Value], values: &[Value]) -> bool {
+    values.iter().all(|value| known.contains(value))
+}
+
+fn has_none(known: &[Value], values: &[Value]) -> bool {
+    !values.iter().any(|value| known.contains(value))
+}
+
+/// A call that does something.
+struct Write<'p, 'a> {
+    pass: &'p Pass<'a>,
+    node: &'p OrderNode<'a>,
+    operation: &'p Operation,
+    args: &'p ArgTree,
+}
+
+impl<'p, 'a> Write<'p, 'a> {
+    /// A `confirm` that asks for a value which the call never leaves.
+    fn confirmed(&self) -> Option<Diagnostic> {
+        let confirm = self.node.step.confirm.as_ref()?;
+        let read = self.pass.called(self.node.step, CallRole::Confirm)?;
+        asked(&confirm.accept, &Root::Read)
+            .into_iter()
+            .find_map(|asked| {
+                let known = answered(read, &asked.path)?;
+                let left = self.left(read, &asked.name, &known)?;
+                let is_other = has_none(&left, &asked.values) && has_all(&known, &asked.values);
+                let wants = "its `confirm` wants another";
+                is_other.then(|| self.finding(&asked.name, &left, wants, asked.span))
+            })
+    }
+
+    /// What the tool can answer, or a statement sets: all of it is known where it is read.
+    fn left(&self, read: &Operation, name: &str, known: &[Value]) -> Option<Vec<Value>> {
+        let own = field_paths(name);
+        let mut own = own.iter().filter_map(|path| answered(self.operation, path));
+        let set = || {
+            let value = |given: &str| {
+                let (_, tree) = self.args.get(given)?;
+                self.pass.fixed_tree(tree)
+            };
+            let set = statement::leaves(self.operation, read, name, &value)?;
+            Some(vec![set])
+        };
+        let left = own.next().or_else(set)?;
+        has_all(known, &left).then_some(left)
+    }
+
+    /// An acceptance that does not ask for what the operation does by its name, where the field has
+    /// the word for it; or that asks for what its opposite does.
+    fn named(&self) -> Option<Diagnostic> {
+        let step = self.node.step;
+        // Why: what is polled later need not be done when the call answers.
+        let after = self.node.after.iter();
+        let mut after = after.filter_map(|at| self.pass.order.node(at));
+        if after.any(|later| later.step.until.is_some()) {
+            return None;
+        }
+        let own = asked(&step.accept, &Root::Output).into_iter();
+        let own = own.map(|asked| (asked, self.operation, "its `accept` wants another"));
+        let read = self.pass.called(step, CallRole::Confirm);
+        let confirm = step.confirm.as_ref().zip(read).map(|(confirm, read)| {
+            let all = asked(&confirm.accept, &Root::Read).into_iter();
+            all.map(|asked| (asked, &**read, "its `confirm` wants another"))
+        });
+        let mut all = own.chain(confirm.into_iter().flatten());
+        all.find_map(|(asked, operation, who)| {
+            let known = answered(operation, &asked.path)?;
+            let left = self.meant(&known, &asked.values)?;
+            Some(self.finding(&asked.name, &left, who, asked.span))
+        })
+    }
+
+    /// The words that say what the operation does, if others are asked for.
+    fn meant(&self, known: &[Value], asked: &[Value]) -> Option<Vec<Value>> {
+        let verb = verb(&self.operation.name)?;
+        let is_done = |verb: &str, value: &Value| value.as_str().is_some_and(|w| is_form(verb, w));
+        let stem = verb.get(..verb.len().min(STEM_CHARS)).unwrap_or(&verb);
+        let is_own = |value: &Value| value.as_str().is_none_or(|word| word.starts_with(stem));
+        // Why not what an argument is called by: a notice with an embargo is embargoed.
+        let mut names = self.args.entries().iter().map(|(name, _)| name.as_str());
+        let is_given = names.any(|name| asked.iter().any(|value| is_done(name, value)));
+        if asked.iter().any(is_own) || is_given {
+            return None;
+        }
+        let own = known.iter().filter(|value| is_done(&verb, value));
+        let own: Vec<Value> = own.cloned().collect();
+        if !own.is_empty() {
+            return Some(own);
+        }
+        let mut others = self.pass.terms.catalog.iter().filter(|op| {
+            !op.effect.is_read()
+                && op.server() == self.operation.server()
+                && by_name(&op.name, &self.operation.name)
+        });
+        let undone = others.any(|op| {
+            let other = self::verb(&op.name);
+            other.is_some_and(|other| asked.iter().all(|value| is_done(&other, value)))
+        });
+        let rest = known.iter().filter(|value| !asked.contains(value));
+        undone.then(|| rest.cloned().collect())
+    }
+
+    /// A read of the same record after the call, of which another value is wanted.
+    fn read_later(&self, accepted: &AcceptedOutputs) -> Option<Diagnostic> {
+        if self.node.step.for_each.is_some() {
+            return None;
+        }
+        let after = self.node.after.iter();
+        let after = after.filter_map(|at| self.pass.order.node(at));
+        let mut reads = after.filter(|read| self.is_of_same(read) && self.is_next(read));
+        reads.find_map(|read| {
+            let operation = read.operation?;
+            let own = asked(&self.node.step.accept, &Root::Output);
+            own.into_iter().find_map(|own| {
+                let could = answered(self.operation, &own.path)?;
+                let paths = field_paths(&own.name);
+                paths.iter().find_map(|path| {
+                    let known = answered(operation, path)?;
+                    let left = Left {
+                        name: &own.name,
+                        values: &own.values,
+                        could: &could,
+                    };
+                    has_all(&known, &own.values)
+                        .then(|| self.wanted(accepted, read, path, &left))
+                        .flatten()
+                })
+            })
+        })
+    }
+
+    /// Whether a read is of what the call is given, or of what it answers.
+    fn is_of_same(&self, read: &OrderNode<'_>) -> bool {
+        let StepKind::Tool { tool, args } = &read.step.kind else {
+            return false;
+        };
+        let is_plain =
+            read.is_call_of(|op| op.effect.is_read() && op.server() == self.operation.server());
+        if !is_plain || read.step.for_each.is_some() || read.step.until.is_some() {
+            return false;
+        }
+        let own = Root::Step(self.node.step.id.value.clone());
+        let reads = |tree: &ArgTree, root: &Root| {
+            let mut all = tree.templates().into_iter().flat_map(|t| t.references());
+            all.any(|read| read.root == *root)
+        };
+        let value = |tree: &ArgTree| self.pass.fixed_tree(tree);
+        let is_given = |tree: &ArgTree| {
+            let mut given = self.args.entries().iter().map(|(_, given)| given);
+            reads(tree, &own)
+                || given.any(|given| {
+                    let is_value = value(given).is_some() && value(given) == value(tree);
+                    is_value || given.form() == tree.form()
+                })
+        };
+        // Why: what was found by a read is of the record that the same read finds again.
+        let is_found = || {
+            let mut steps = self.pass.plan.steps.iter();
+            steps.any(|step| match &step.kind {
+                StepKind::Tool {
+                    tool: one,
+                    args: by,
+                } => {
+                    let root = Root::Step(step.id.value.clone());
+                    let mut given = self.args.entries().iter();
+                    root != own
+                        && one.value == tool.value
+                        && by.form() == args.form()
+                        && given.any(|(_, given)| reads(given, &root))
+                }
+                _ => false,
+            })
+        };
+        let mut entries = args.entries().iter();
+        !args.entries().is_empty() && (entries.all(|(_, tree)| is_given(tree)) || is_found())
+    }
+
+    /// Whether nothing comes between the call and a read that changes what is there, or takes time.
+    fn is_next(&self, read: &OrderNode<'_>) -> bool {
+        let own = &self.node.step.id.value;
+        !self.pass.order.nodes().iter().any(|other| {
+            let id = &other.step.id.value;
+            let changes = other
+                .is_call_of(|op| !op.effect.is_read() && op.server() == self.operation.server());
+            let waits =
+                other.step.until.is_some() || matches!(other.step.kind, StepKind::Question { .. });
+            (changes || waits)
+                && id != own
+                && !self.pass.order.is_before(id, own)
+                && !self.pass.order.is_before(&read.step.id.value, id)
+        })
+    }
+
+    /// What wants another value of a read: its `accept`, an assertion or a proof.
+    fn wanted(
+        &self,
+        accepted: &AcceptedOutputs,
+        read: &OrderNode<'_>,
+        path: &[Segment],
+        left: &Left<'_>,
+    ) -> Option<Diagnostic> {
+        let id = &read.step.id.value;
+        let of_read = asked(&read.step.accept, &Root::Output).into_iter();
+        let mut of_read = of_read.filter(|asked| asked.path == path);
+        if let Some(other) = of_read.find(|asked| {
+            has_none(left.values, &asked.values) && !has_none(left.could, &asked.values)
+        }) {
+            let who = "its `accept`";
+            return Some(self.finding(left.name, left.values, &wants(who, id), other.span));
+        }
+        let output = Segment::Field("output".to_owned());
+        let place = DemandSubject {
+            root: Root::Step(id.clone()),
+            path: std::iter::once(output)
+                .chain(path.iter().cloned())
+                .collect(),
+            is_size: false,
+        };
+        let site = Site::end();
+        let held = asserted(accepted, self.pass.plan.steps.iter());
+        let steps = self.pass.plan.steps.iter();
+        let asserted = steps.filter_map(|step| {
+            let who = format!("`{}`", step.id.value);
+            Some((who, &step.asserted()?.condition, accepted))
+        });
+        let proofs = self.pass.plan.success.iter().map(|proof| {
+            let who = format!("the proof of `{}`", proof.criterion.value);
+            (who, &proof.check, &held)
+        });
+        asserted.chain(proofs).find_map(|(who, condition, known)| {
+            let solver = Solver {
+                pass: self.pass,
+                site: &site,
+                statuses: Statuses::End,
+                trust: Assume::Everything,
+                accepted: Some(known),
+            };
+            let holds = both(&condition.whole()?.cases(true)?, &[self.done()])?;
+            let with = |values: &[Value]| {
+                let demand = Demand::Among(values.to_vec(), true);
+                let joined = both(&holds, &[vec![(place.clone(), demand)]])?;
+                Some(solver.never(&joined).is_some())
+            };
+            let other = left.could.iter().filter(|one| !left.values.contains(one));
+            let other: Vec<Value> = other.cloned().collect();
+            let is_other = with(left.values)? && !with(&other)?;
+            is_other
+                .then(|| self.finding(left.name, left.values, &wants(&who, id), condition.span()))
+        })
+    }
+
+    /// That the call succeeded.
+    fn done(&self) -> Case {
+        let status = DemandSubject {
+            root: Root::Step(self.node.step.id.value.clone()),
+            path: vec![Segment::Field("status".to_owned())],
+            is_size: false,
+        };
+        let succeeded = Demand::Compares(Compare::Equal, json!("succeeded"));
+        vec![(status, succeeded)]
+    }
+
+    fn finding(&self, name: &str, left: &[Value], wants: &str, span: Span) -> Diagnostic {
+        let id = &self.node.step.id.value;
+        let left: Vec<String> = left.iter().map(crate::digest::canonical).collect();
+        let left = left.join(" or ");
+        let message = format!("after `{id}` its `{name}` is {left}, and {wants}");
+        Diagnostic::new(Code::OtherThanGiven, span, message)
+            .related(self.node.step.id.span, "what it leaves")
+            .hint("ask for what the call leaves; what comes later is polled with `until`")
+            .step(id)
+    }
+}
+
+/// That something wants another value of a read.
+fn wants(who: &str, read: &str) -> String {
+    format!("{who} wants another of `{read}`")
+}
+
+/// What a call is known to leave a field at, and what else the tool could have answered.
+struct Left<'l> {
+    name: &'l str,
+    values: &'l [Value],
+    could: &'l [Value],
+}
+
+/// So many letters of a verb are left in any form of it.
+const STEM_CHARS: usize = 4;
+
+/// The first word of the name of an operation, without its server: what it does.
+fn verb(operation: &str) -> Option<String> {
+    let (_, name) = operation.split_once('.')?;
+    words(name).into_iter().next()
+}
