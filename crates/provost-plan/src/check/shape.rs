@@ -68,11 +68,11 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     counted::run(pass, &mut found);
     echo::run(pass, &mut found);
     answered::run(pass, &mut found);
+    waits::run(pass, &mut found);
     written::run(pass, &accepted, &mut found);
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
-    waits::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 

@@ -47,7 +47,13 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
             args,
         };
         let own = || write.confirmed().or_else(|| write.named());
-        found.extend(own().or_else(|| write.read_later(accepted)));
+        let one = own().or_else(|| write.read_later(accepted));
+        // Why: of a state that is wanted at once it is enough to say so.
+        let is_known = |one: &Diagnostic| {
+            let mut waits = found.iter().filter(|said| said.code == Code::UnwaitedState);
+            waits.any(|said| said.span == one.span)
+        };
+        found.extend(one.filter(|one| !is_known(one)));
     }
 }
 
