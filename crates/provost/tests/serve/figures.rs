@@ -413,27 +413,32 @@ fn decisions(server: &Served, bo: &str, figures: &mut Figures) {
 
 /// Commits of this process and of another, as many streams hear of them.
 fn streams(server: &Served, place: &Workplace, size: &Size, figures: &mut Figures) {
-    let tokens: Vec<String> = (0..size.streams.div_ceil(8))
-        .map(|at| token(place, &format!("s{at}"), "bo", &[]))
-        .collect();
     let begins = token(place, "begins", "ada", &[]);
     for (what, must, begin) in [
         ("commit of this process to 200 streams", 50.0, true),
         ("commit of another process to 200 streams", 100.0, false),
     ] {
         const RUNS: usize = 5;
+        // Why anew: a login has eight streams, and the server may still count those of before.
+        let tokens: Vec<String> = (0..size.streams.div_ceil(8))
+            .map(|at| token(place, &format!("s{at}-{begin}"), "bo", &[]))
+            .collect();
         let times = Mutex::new(Vec::new());
         let listening = AtomicUsize::new(0);
         let before = resident_kb(server.id());
         std::thread::scope(|scope| {
-            for at in 0..size.streams {
-                let (token, times, listening) = (&tokens[at / 8], &times, &listening);
-                scope.spawn(move || {
-                    let heard = hear(server, token, RUNS, listening);
-                    times.lock().unwrap().extend(heard);
-                });
-            }
+            let streams: Vec<_> = (0..size.streams)
+                .map(|at| {
+                    let (token, times, listening) = (&tokens[at / 8], &times, &listening);
+                    scope.spawn(move || {
+                        let heard = hear(server, token, RUNS, listening);
+                        times.lock().unwrap().extend(heard);
+                    })
+                })
+                .collect();
             while listening.load(Ordering::SeqCst) < size.streams {
+                let has_ended = streams.iter().any(|stream| stream.is_finished());
+                assert!(!has_ended, "a stream ended before all had begun");
                 std::thread::yield_now();
             }
             println!(
