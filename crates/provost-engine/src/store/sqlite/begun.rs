@@ -16,7 +16,7 @@ pub(super) const WITH_FIRST: &str =
     "runs AS begun CROSS JOIN events AS first ON first.run = begun.n AND first.seq = 1";
 
 /// The format from which on `runs` has the columns.
-const FORMAT: i64 = 14;
+pub(super) const FORMAT: i64 = 14;
 
 /// [`COLUMNS`], one by one. Why in columns and in no index over the payload: SQLite computes the
 /// expressions of an index for each event that is written, and since they may fail, copies each

@@ -144,7 +144,7 @@ pub(super) fn differences(
         let pruned = log.as_deref().map(payloads::told).unwrap_or_default();
         tables.extend(earlier::difference(connection, &pruned).map_err(StoreError::read)?);
     }
-    if begun::are_kept(connection).map_err(StoreError::read)? {
+    if format >= begun::FORMAT {
         tables.extend(begun::difference(connection)?);
     }
     if tables.is_empty() {

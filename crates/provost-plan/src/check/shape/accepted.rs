@@ -1,15 +1,17 @@
 //! Part of the pass `shape`: what is known of the outputs of steps where something looks at them.
 //!
-//! Owns what `until` and `accept` say of a step's own output, and what assertions say of those of
-//! others. Judges nothing: [`super::solve`] does. INVARIANT: a demand holds of each output that is
-//! read, as far as the plan goes on to that place.
+//! Owns what `until` and `accept` say of a step's own output, what assertions say of those of
+//! others, and how a condition is read part by part. Judges nothing: [`super::solve`] does.
+//! INVARIANT: a demand holds of each output that is read, as far as the plan goes on to that place.
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use crate::check::Pass;
 use crate::expr::cases::{Case, Demand, DemandSubject, cases, each};
-use crate::expr::tree::{Access, Expr, ExprKind};
-use crate::expr::{Root, Template};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind};
+use crate::expr::{Root, Segment, Template};
 use crate::plan::Step;
 use crate::plan::subgoal::parent_of;
 use crate::source::Span;
@@ -79,6 +81,55 @@ pub(super) fn only(cases: Option<Vec<Case>>) -> Option<Case> {
     let mut cases = cases?;
     let only = cases.pop()?;
     cases.is_empty().then_some(only)
+}
+
+/// What a condition asks of single places, part by part, as far as one case says it.
+pub(super) fn asked(
+    condition: &Template,
+) -> impl Iterator<Item = (Span, DemandSubject, Demand)> + '_ {
+    let whole = condition.whole().into_iter();
+    let single = whole
+        .flat_map(|whole| whole.conjuncts())
+        .filter_map(|part| Some((part.span, only(cases(part, true))?)));
+    single.flat_map(|(span, case)| {
+        case.into_iter()
+            .map(move |(subject, demand)| (span, subject, demand))
+    })
+}
+
+/// What is asked of a field that is called so: one of these values.
+pub(super) struct AskedField {
+    pub(super) span: Span,
+    pub(super) path: Vec<Segment>,
+    pub(super) name: String,
+    pub(super) values: Vec<Value>,
+}
+
+/// What acceptances ask of fields of `about`, as far as they list the values. Why by the last name:
+/// what a call answers lies in `row` where it is read.
+pub(super) fn asked_fields(accepts: &[Template], about: &Root) -> Vec<AskedField> {
+    let each = accepts.iter().flat_map(asked);
+    let named = each.filter_map(|(span, subject, demand)| match subject.path.as_slice() {
+        [.., Segment::Field(name)] if subject.root == *about && !subject.is_size => {
+            Some(AskedField {
+                span,
+                name: name.clone(),
+                values: asked_values(&demand)?,
+                path: subject.path,
+            })
+        }
+        _ => None,
+    });
+    named.collect()
+}
+
+/// The values that a demand asks for, if it lists them.
+pub(super) fn asked_values(demand: &Demand) -> Option<Vec<Value>> {
+    match demand {
+        Demand::Compares(Compare::Equal, value) => Some(vec![value.clone()]),
+        Demand::Among(values, true) => Some(values.clone()),
+        _ => None,
+    }
 }
 
 /// Whether a root is a step, or is computed of what it gave.

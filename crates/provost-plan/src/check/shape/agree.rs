@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::accepted::{AcceptedOutputs, asserted};
-use super::solve::{Assume, Solver, meets};
+use super::solve::{Solver, meets};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
@@ -29,13 +29,7 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
     let end = Site::end();
     // Why: where nothing fails, no assertion does.
     let held = asserted(accepted, pass.plan.steps.iter());
-    let solver = Solver {
-        pass,
-        site: &end,
-        statuses: Statuses::End,
-        trust: Assume::Everything,
-        accepted: Some(&held),
-    };
+    let solver = Solver::knowing(pass, &end, Statuses::End, Some(&held));
     let proofs = &pass.plan.success;
     let mut own = proofs
         .iter()

@@ -5,6 +5,7 @@
 
 use serde_json::Value;
 
+use super::accepted::{AskedField, asked_fields, asked_values, only};
 use super::solve::meets;
 use crate::check::graph::step_of;
 use crate::check::scope::Site;
@@ -17,7 +18,6 @@ use crate::expr::cases::{Demand, DemandSubject, cases};
 use crate::expr::tree::{Access, Compare, Expr, ExprKind, WalkKind};
 use crate::expr::{ArgTree, Key, Root, Segment, Template, references_of};
 use crate::plan::{Step, StepKind};
-use crate::source::Span;
 
 mod linked;
 
@@ -106,11 +106,7 @@ fn asked_of(part: &Expr, about: &Root) -> Vec<AskedOf> {
         ExprKind::And(terms) => terms.as_slice(),
         _ => std::slice::from_ref(&asked),
     };
-    let single = parts.iter().filter_map(|part| {
-        let mut cases = cases(part, true)?;
-        let only = cases.pop()?;
-        cases.is_empty().then_some(only)
-    });
+    let single = parts.iter().filter_map(|part| only(cases(part, true)));
     let each = single.flatten().map(|(subject, demand)| AskedOf {
         list: list.clone(),
         subject,
@@ -153,23 +149,23 @@ fn other_word(
         .filter(|(_, value)| value.is_string())
         .collect();
     accept.whole()?.conjuncts().iter().find_map(|part| {
-        let mut all = cases(part, true)?;
-        let only = all.pop().filter(|_| all.is_empty())?;
-        only.into_iter().find_map(|(subject, demand)| {
-            let asked = asked_values(&demand)?;
-            let ours = |(_, value): &&(&Key, Value)| {
-                can_hold(pass, site, (&subject.root, &subject.path), value)
-            };
-            if subject.root != *about || !is_worded(pass, site, &subject) {
-                return None;
-            }
-            let set: Vec<&(&Key, Value)> = given.iter().filter(ours).collect();
-            let (name, value) = set.first()?;
-            if set.iter().any(|(_, value)| asked.contains(value)) {
-                return None;
-            }
-            Some(given_other((step, args), (name.as_str(), value), accept))
-        })
+        only(cases(part, true))?
+            .into_iter()
+            .find_map(|(subject, demand)| {
+                let asked = asked_values(&demand)?;
+                let ours = |(_, value): &&(&Key, Value)| {
+                    can_hold(pass, site, (&subject.root, &subject.path), value)
+                };
+                if subject.root != *about || !is_worded(pass, site, &subject) {
+                    return None;
+                }
+                let set: Vec<&(&Key, Value)> = given.iter().filter(ours).collect();
+                let (name, value) = set.first()?;
+                if set.iter().any(|(_, value)| asked.contains(value)) {
+                    return None;
+                }
+                Some(given_other((step, args), (name.as_str(), value), accept))
+            })
     })
 }
 
@@ -237,50 +233,25 @@ fn can_hold(
 
 /// The values of one field of which `accept` and `confirm` have none in common.
 fn disagree(step: &Step, confirm: &[Template]) -> Option<Diagnostic> {
-    let demands = |accepts: &[Template], about: &Root| {
-        let parts = accepts.iter().filter_map(Template::whole);
-        let parts = parts.flat_map(|whole| whole.conjuncts());
-        let single = parts.filter_map(|part| {
-            let mut cases = cases(part, true)?;
-            let only = cases.pop()?;
-            cases.is_empty().then_some((part.span, only))
-        });
-        let each = single.flat_map(|(span, case)| case.into_iter().map(move |one| (span, one)));
-        let named = each.filter_map(|(span, (subject, demand))| match subject.path.as_slice() {
-            // Why the last alone: what a call answers lies in `row` where it is read.
-            [.., Segment::Field(name)] if subject.root == *about && !subject.is_size => {
-                Some((span, name.clone(), asked_values(&demand)?))
-            }
-            _ => None,
-        });
-        named.collect::<Vec<_>>()
-    };
-    let accepted = demands(&step.accept, &Root::Output);
+    let accepted = asked_fields(&step.accept, &Root::Output);
     let id = &step.id.value;
-    demands(confirm, &Root::Read)
+    asked_fields(confirm, &Root::Read)
         .into_iter()
-        .find_map(|(span, name, asked)| {
-            let is_other = |one: &&(Span, String, Vec<Value>)| {
-                one.1 == name && !one.2.iter().any(|value| asked.contains(value))
+        .find_map(|asked| {
+            let is_other = |one: &&AskedField| {
+                one.name == asked.name
+                    && !one.values.iter().any(|value| asked.values.contains(value))
             };
-            let (other, ..) = accepted.iter().find(is_other)?;
+            let other = accepted.iter().find(is_other)?;
+            let name = &asked.name;
             let message = format!("`accept` and `confirm` of `{id}` want different `{name}`");
             Some(
-                Diagnostic::new(Code::OtherThanGiven, span, message)
-                    .related(*other, "wants another value")
+                Diagnostic::new(Code::OtherThanGiven, asked.span, message)
+                    .related(other.span, "wants another value")
                     .hint("where the tool goes on after its answer, poll it with `until` in a step")
                     .step(id),
             )
         })
-}
-
-/// The values that a demand asks for, if it lists them.
-pub(super) fn asked_values(demand: &Demand) -> Option<Vec<Value>> {
-    match demand {
-        Demand::Compares(Compare::Equal, value) => Some(vec![value.clone()]),
-        Demand::Among(values, true) => Some(values.clone()),
-        _ => None,
-    }
 }
 
 /// A condition that asks a field, called like an argument, to equal an expression, or not to.

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::accepted::{AcceptedOutputs, asserted};
 use super::agree::finding;
-use super::solve::{Assume, Solver};
+use super::solve::Solver;
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::graph::step_of;
@@ -24,13 +24,7 @@ use crate::plan::{CallRole, Proof, Step};
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
     let held = asserted(accepted, pass.plan.steps.iter());
-    let solver = Solver {
-        pass,
-        site: &end,
-        statuses: Statuses::End,
-        trust: Assume::Everything,
-        accepted: Some(&held),
-    };
+    let solver = Solver::knowing(pass, &end, Statuses::End, Some(&held));
     let acts = |node: &&OrderNode<'_>| node.is_call_of(|op| !op.effect.is_read());
     let writes: Vec<&OrderNode<'_>> = pass.order.nodes().iter().filter(acts).collect();
     let all: Vec<Diagnostic> = pass

@@ -3,7 +3,7 @@
 //! Owns the question, which other passes ask too; what excludes what is [`super::solve`]'s.
 //! INVARIANT: two steps are said to exclude each other only if no run meets both guards.
 
-use super::solve::{Assume, Solver, meets};
+use super::solve::{Solver, meets};
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
@@ -45,13 +45,7 @@ impl<'p, 'a> Exclusions<'p, 'a> {
         }
         self.compared.set(compared + 1);
         let site = Site::end();
-        let solver = Solver {
-            pass: self.pass,
-            site: &site,
-            statuses: Statuses::Before,
-            trust: Assume::Everything,
-            accepted: None,
-        };
+        let solver = Solver::knowing(self.pass, &site, Statuses::Before, None);
         // Why first alone: with what they wait for, they may ask too much at once to be compared.
         [0, CHAIN_MAX].into_iter().any(|chain| {
             let guards = self.guard(one, chain).zip(self.guard(two, chain));

@@ -23,13 +23,7 @@ use crate::source::Span;
 pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnostic>) {
     let end = Site::end();
     let held = asserted(accepted, pass.plan.steps.iter());
-    let solver = Solver {
-        pass,
-        site: &end,
-        statuses: Statuses::End,
-        trust: Assume::Everything,
-        accepted: Some(&held),
-    };
+    let solver = Solver::knowing(pass, &end, Statuses::End, Some(&held));
     let proofs = pass.plan.success.iter();
     let reading = proofs.filter(|p| p.check.references().any(|r| step_of(r).is_some()));
     let mut together = Together::new(&solver, "the proof can never hold");
@@ -45,13 +39,7 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
         if accepts.peek().is_some() {
             // Why one scope: an `accept` with `read` in it is refused where names are looked up.
             let site = Site::confirmed(pass, step);
-            let solver = Solver {
-                pass,
-                site: &site,
-                statuses: Statuses::Before,
-                trust: Assume::Everything,
-                accepted: Some(accepted),
-            };
+            let solver = Solver::knowing(pass, &site, Statuses::Before, Some(accepted));
             hollow_acceptance(&solver, step, found);
             let what = "nothing the tool can give is accepted";
             let mut together = Together::new(&solver, what);

@@ -53,6 +53,24 @@ pub(super) struct Solver<'p, 'a> {
     pub(super) accepted: Option<&'p AcceptedOutputs>,
 }
 
+impl<'p, 'a> Solver<'p, 'a> {
+    /// With all that is known believed.
+    pub(super) fn knowing(
+        pass: &'p Pass<'a>,
+        site: &'p Site<'a>,
+        statuses: Statuses,
+        accepted: Option<&'p AcceptedOutputs>,
+    ) -> Self {
+        Self {
+            pass,
+            site,
+            statuses,
+            trust: Assume::Everything,
+            accepted,
+        }
+    }
+}
+
 impl Solver<'_, '_> {
     /// Why none of the cases ever comes up, if none does.
     pub(super) fn never(&self, cases: &[Case]) -> Option<ImpossibleCase> {

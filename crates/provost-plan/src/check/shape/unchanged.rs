@@ -6,7 +6,7 @@
 //! server comes between; or of each item, by a field of one name with the same values.
 
 use super::accepted::{AcceptedOutputs, held, output_of};
-use super::solve::{Assume, Solver};
+use super::solve::Solver;
 use super::status::Statuses;
 use super::written::answered;
 use crate::check::Pass;
@@ -83,13 +83,7 @@ fn unchanged(
     let guard = guard.filter_map(|when| when.cases(true)).next();
     let site = Site::end();
     let before = Before {
-        solver: Solver {
-            pass,
-            site: &site,
-            statuses: Statuses::Before,
-            trust: Assume::Everything,
-            accepted: Some(accepted),
-        },
+        solver: Solver::knowing(pass, &site, Statuses::Before, Some(accepted)),
         held: held(pass.order.assertions(&write.id.value)).collect(),
         guard: guard.unwrap_or_else(|| vec![Case::new()]),
     };
@@ -120,13 +114,7 @@ fn unchanged_item(pass: &Pass<'_>, accepted: &AcceptedOutputs, write: &Step) -> 
     let chosen = chosen?.about(walk.variable.id, &Root::Item);
     let site = Site::call(pass, write);
     let before = Before {
-        solver: Solver {
-            pass,
-            site: &site,
-            statuses: Statuses::Before,
-            trust: Assume::Everything,
-            accepted: Some(accepted),
-        },
+        solver: Solver::knowing(pass, &site, Statuses::Before, Some(accepted)),
         held: Case::new(),
         guard: cases(&chosen, true)?,
     };

@@ -7,11 +7,12 @@
 
 use serde_json::Value;
 
+use super::accepted::asked;
 use crate::catalog::Operation;
 use crate::check::Pass;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Demand, DemandSubject, cases};
+use crate::expr::cases::{Demand, DemandSubject};
 use crate::expr::tree::Compare;
 use crate::expr::{ArgTree, Root, Segment, Template};
 use crate::plan::{Step, StepKind};
@@ -34,7 +35,7 @@ fn vain(pass: &Pass<'_>, step: &Step, operation: &Operation, args: &ArgTree) -> 
     let asserted = pass.order.assertions(&step.id.value);
     let asserted = asserted.filter_map(|held| Some(&held.assertion()?.condition));
     let guards = step.when.iter().chain(asserted);
-    guards.flat_map(asked).find_map(|(span, subject, value)| {
+    guards.flat_map(equal).find_map(|(span, subject, value)| {
         let Root::Step(read) = &subject.root else {
             return None;
         };
@@ -104,18 +105,9 @@ fn expects(
 }
 
 /// The values that a condition asks places to be, whatever else it asks.
-fn asked(condition: &Template) -> Vec<(Span, DemandSubject, Value)> {
-    let parts = condition
-        .whole()
-        .into_iter()
-        .flat_map(|whole| whole.conjuncts());
-    let single = parts.filter_map(|part| {
-        let mut all = cases(part, true)?;
-        let only = all.pop()?;
-        all.is_empty().then_some((part.span, only))
-    });
-    let each = single.flat_map(|(span, case)| case.into_iter().map(move |one| (span, one)));
-    each.filter_map(|(span, (subject, demand))| match demand {
+fn equal(condition: &Template) -> Vec<(Span, DemandSubject, Value)> {
+    let each = asked(condition);
+    each.filter_map(|(span, subject, demand)| match demand {
         Demand::Compares(Compare::Equal, value) if !subject.is_size && !value.is_null() => {
             Some((span, subject, value))
         }

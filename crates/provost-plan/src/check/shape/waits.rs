@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use super::accepted::asked;
 use super::solve::meets;
 use crate::check::Pass;
 use crate::check::graph::step_of;
@@ -17,7 +18,7 @@ use crate::check::scope::Site;
 use crate::check::typing::TypedPlace;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Demand, DemandSubject, cases};
+use crate::expr::cases::{Demand, DemandSubject};
 use crate::expr::{Root, Segment, Template};
 use crate::plan::{Step, StepKind};
 use crate::source::Span;
@@ -36,7 +37,7 @@ fn at_once(pass: &Pass<'_>, read: &OrderNode<'_>) -> Option<Diagnostic> {
     let write = begun_by(pass, read)?;
     let site = Site::after(pass, read.step);
     let (span, name) = read.step.accept.iter().find_map(|accept| {
-        asked(accept)
+        of_output(accept)
             .into_iter()
             .find_map(|(span, subject, demand)| {
                 let [Segment::Field(name)] = subject.path.as_slice() else {
@@ -90,7 +91,7 @@ fn begun_by<'p>(pass: &'p Pass<'_>, read: &OrderNode<'_>) -> Option<&'p Step> {
 
 /// Whether a write accepts a field of its answer only where it has one of these values.
 fn says(write: &Step, name: &str, wanted: &[Value]) -> bool {
-    let mut told = write.accept.iter().flat_map(asked);
+    let mut told = write.accept.iter().flat_map(of_output);
     let confirm = write.confirm.iter().flat_map(|confirm| &confirm.accept);
     let is_of = |path: &[Segment]| match path.last() {
         Some(Segment::Field(field)) => field == name,
@@ -103,24 +104,11 @@ fn says(write: &Step, name: &str, wanted: &[Value]) -> bool {
             .any(|read| is_of(&read.path))
 }
 
-/// What an acceptance asks of single places to be, as far as one case says it.
-fn asked(accept: &Template) -> Vec<(Span, DemandSubject, Demand)> {
-    let parts = accept
-        .whole()
-        .into_iter()
-        .flat_map(|whole| whole.conjuncts());
-    let single = parts.filter_map(|part| {
-        let mut all = cases(part, true)?;
-        let only = all.pop()?;
-        all.is_empty().then_some((part.span, only))
-    });
-    let each = single.flat_map(|(span, case)| {
-        case.into_iter()
-            .map(move |(subject, demand)| (span, subject, demand))
-    });
-    each.filter(|(_, subject, demand)| {
+/// What an acceptance asks of single places of an output.
+fn of_output(accept: &Template) -> Vec<(Span, DemandSubject, Demand)> {
+    let asked = asked(accept).filter(|(_, subject, demand)| {
         let is_asked = matches!(demand, Demand::Compares(..) | Demand::Among(..));
         is_asked && subject.root == Root::Output && !subject.is_size
-    })
-    .collect()
+    });
+    asked.collect()
 }

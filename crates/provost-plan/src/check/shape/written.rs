@@ -7,10 +7,9 @@
 
 use serde_json::{Value, json};
 
-use super::accepted::{AcceptedOutputs, asserted};
-use super::echo::asked_values;
+use super::accepted::{AcceptedOutputs, asked_fields, asserted};
 use super::effect::is_form;
-use super::solve::{Assume, Solver};
+use super::solve::Solver;
 use super::statement;
 use super::status::Statuses;
 use crate::catalog::Operation;
@@ -20,9 +19,9 @@ use crate::check::order::OrderNode;
 use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Case, Demand, DemandSubject, both, cases};
+use crate::expr::cases::{Case, Demand, DemandSubject, both};
 use crate::expr::tree::Compare;
-use crate::expr::{ArgTree, Root, Segment, Template};
+use crate::expr::{ArgTree, Root, Segment};
 use crate::plan::{CallRole, StepKind};
 use crate::schema::{Kinds, PathType};
 use crate::source::Span;
@@ -55,36 +54,6 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
         };
         found.extend(one.filter(|one| !is_known(one)));
     }
-}
-
-/// What is asked of a field that is called so: one of these values.
-struct Asked {
-    span: Span,
-    path: Vec<Segment>,
-    name: String,
-    values: Vec<Value>,
-}
-
-/// What acceptances ask of fields of `about`, as far as they list the values.
-fn asked(accepts: &[Template], about: &Root) -> Vec<Asked> {
-    let parts = accepts.iter().filter_map(Template::whole);
-    let parts = parts.flat_map(|whole| whole.conjuncts());
-    let single = parts.filter_map(|part| {
-        let mut all = cases(part, true)?;
-        let only = all.pop().filter(|_| all.is_empty())?;
-        Some((part.span, only))
-    });
-    let each = single.flat_map(|(span, case)| case.into_iter().map(move |one| (span, one)));
-    let named = each.filter_map(|(span, (subject, demand))| match subject.path.as_slice() {
-        [.., Segment::Field(name)] if subject.root == *about && !subject.is_size => Some(Asked {
-            span,
-            name: name.clone(),
-            values: asked_values(&demand)?,
-            path: subject.path,
-        }),
-        _ => None,
-    });
-    named.collect()
 }
 
 /// The values that an operation answers with at a path, if there are few.
@@ -127,7 +96,7 @@ impl<'p, 'a> Write<'p, 'a> {
     fn confirmed(&self) -> Option<Diagnostic> {
         let confirm = self.node.step.confirm.as_ref()?;
         let read = self.pass.called(self.node.step, CallRole::Confirm)?;
-        asked(&confirm.accept, &Root::Read)
+        asked_fields(&confirm.accept, &Root::Read)
             .into_iter()
             .find_map(|asked| {
                 let known = answered(read, &asked.path)?;
@@ -164,11 +133,11 @@ impl<'p, 'a> Write<'p, 'a> {
         if after.any(|later| later.step.until.is_some()) {
             return None;
         }
-        let own = asked(&step.accept, &Root::Output).into_iter();
+        let own = asked_fields(&step.accept, &Root::Output).into_iter();
         let own = own.map(|asked| (asked, self.operation, "its `accept` wants another"));
         let read = self.pass.called(step, CallRole::Confirm);
         let confirm = step.confirm.as_ref().zip(read).map(|(confirm, read)| {
-            let all = asked(&confirm.accept, &Root::Read).into_iter();
+            let all = asked_fields(&confirm.accept, &Root::Read).into_iter();
             all.map(|asked| (asked, &**read, "its `confirm` wants another"))
         });
         let mut all = own.chain(confirm.into_iter().flatten());
@@ -219,7 +188,7 @@ impl<'p, 'a> Write<'p, 'a> {
         let mut reads = after.filter(|read| self.is_of_same(read) && self.is_next(read));
         reads.find_map(|read| {
             let operation = read.operation?;
-            let own = asked(&self.node.step.accept, &Root::Output);
+            let own = asked_fields(&self.node.step.accept, &Root::Output);
             own.into_iter().find_map(|own| {
                 let could = answered(self.operation, &own.path)?;
                 let paths = field_paths(&own.name);
@@ -309,7 +278,7 @@ impl<'p, 'a> Write<'p, 'a> {
         left: &Left<'_>,
     ) -> Option<Diagnostic> {
         let id = &read.step.id.value;
-        let of_read = asked(&read.step.accept, &Root::Output).into_iter();
+        let of_read = asked_fields(&read.step.accept, &Root::Output).into_iter();
         let mut of_read = of_read.filter(|asked| asked.path == path);
         if let Some(other) = of_read.find(|asked| {
             has_none(left.values, &asked.values) && !has_none(left.could, &asked.values)
@@ -337,13 +306,7 @@ impl<'p, 'a> Write<'p, 'a> {
             (who, &proof.check, &held)
         });
         asserted.chain(proofs).find_map(|(who, condition, known)| {
-            let solver = Solver {
-                pass: self.pass,
-                site: &site,
-                statuses: Statuses::End,
-                trust: Assume::Everything,
-                accepted: Some(known),
-            };
+            let solver = Solver::knowing(self.pass, &site, Statuses::End, Some(known));
             let holds = both(&condition.whole()?.cases(true)?, &[self.done()])?;
             let with = |values: &[Value]| {
                 let demand = Demand::Among(values.to_vec(), true);
