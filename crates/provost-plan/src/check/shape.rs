@@ -30,6 +30,7 @@ mod dead;
 mod detached;
 mod echo;
 mod effect;
+mod elsewhere;
 mod emptied;
 mod envelope;
 mod exclusive;
@@ -69,6 +70,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     echo::run(pass, &mut found);
     answered::run(pass, &mut found);
     waits::run(pass, &mut found);
+    elsewhere::run(pass, &mut found);
     written::run(pass, &accepted, &mut found);
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Pass;
 use crate::codes::Code;
@@ -176,42 +176,37 @@ impl<'p, 'a> Units<'p, 'a> {
                     return;
                 };
                 for item in items {
-                    self.given(item, inner, &Map::new(), found);
+                    self.given(item, inner, tree, found);
                 }
             }
             ArgTree::Map(entries, _) => {
-                let known = entries.iter().filter_map(|(name, tree)| {
-                    Some((name.to_string(), self.pass.fixed_tree(tree)?))
-                });
-                let known: Map<String, Value> = known.collect();
-                for (name, tree) in entries {
+                for (name, given) in entries {
                     if let Some(inner) = place.field(name) {
-                        self.given(tree, inner, &known, found);
+                        self.given(given, inner, tree, found);
                     }
                 }
             }
         }
     }
 
-    fn given(
-        &self,
-        tree: &ArgTree,
-        place: Place<'_>,
-        beside: &Map<String, Value>,
-        found: &mut Vec<Diagnostic>,
-    ) {
+    /// Compares what is given at a place of `all` with what is meant there.
+    fn given(&self, tree: &ArgTree, place: Place<'_>, all: &ArgTree, found: &mut Vec<Diagnostic>) {
         let ArgTree::Template(template) = tree else {
             return self.argument(tree, place, found);
         };
         let Some(whole) = template.whole() else {
             return;
         };
-        let wanted = place.unit(|field| beside.get(field)?.as_str().map(str::to_owned));
+        let beside = |field: &str| match self.pass.fixed_tree(&all.get(field)?.1)? {
+            Value::String(unit) => Some(unit),
+            _ => None,
+        };
+        let Some(wanted) = place.unit(beside) else {
+            return;
+        };
         // Why not kept: what is wrong inside was found where the template was looked at.
         let given = self.meaning(whole.ast(), &mut Variables::new(), &mut Vec::new());
-        if let (Some(wanted), Some(given)) = (wanted, given.unit())
-            && wanted != given
-        {
+        if let Some(given) = given.unit().filter(|given| *given != wanted) {
             let message = format!("a number in {given} where one in {wanted} is meant");
             found.push(unit_finding(template.span(), message, &given, &wanted));
         }

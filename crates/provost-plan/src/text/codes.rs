@@ -155,6 +155,7 @@ codes! {
     VainWrite = "S724", Warning, "a write of what is so already";
     VainLoop = "S725", Warning, "a `for_each` that what is known before it keeps from working";
     UnwaitedState = "S726", Warning, "a state that a read wants at once of what a write has begun";
+    ReadElsewhere = "S727", Warning, "a read of another thing than the write that it is for";
     BadWorkspace = "W801", Error, "a setting of the workspace that cannot be used";
     BadPolicy = "W802", Error, "a policy that does not load";
     ReachesItself = "W803", Error, "a tool that could change what governs it";

@@ -141,6 +141,18 @@ impl<'p> Pair<'p, '_> {
         }
     }
 
+    /// Whether both operations take the same words for an argument: then it tells what is reached,
+    /// and what is done to it is told by the operation.
+    fn is_word_of_both(&self, name: &Key) -> bool {
+        let field = [Segment::Field(name.as_str().to_owned())];
+        let words = |operation: &Operation| match operation.input.ty().at(&field) {
+            PathType::Known { ty, .. } => ty.values(),
+            _ => Vec::new(),
+        };
+        let own = words(self.own.0);
+        own.len() > 1 && own == words(self.beside.0)
+    }
+
     /// Of another operation: a constant, whatever the call is given, or what stands elsewhere.
     fn other_of_undo(&self) -> Option<Odd<'p>> {
         let is_one = |beside: &ArgTree| match self.value(beside) {
@@ -150,9 +162,12 @@ impl<'p> Pair<'p, '_> {
         };
         let is_literal = |tree: &ArgTree| tree.templates().is_empty();
         self.shared().find_map(|(name, own, beside)| {
-            if self.is_setting(name) || !self.differs(own, beside) || self.is_swapped(name, beside)
-            {
+            if !self.differs(own, beside) || self.is_swapped(name, beside) {
                 return None;
+            }
+            if self.is_setting(name) {
+                let is_other = is_literal(own) && is_literal(beside) && self.is_word_of_both(name);
+                return is_other.then_some((name, beside, "is given another"));
             }
             let why = match (is_literal(own), is_literal(beside)) {
                 (false, true) if is_one(beside) => "is always given the same",
@@ -298,12 +313,15 @@ impl<'p> Pair<'p, '_> {
             self.is_setting(name) || self.is_swapped(name, beside)
         };
         if changed.iter().any(sets)
-            && let Some((name, _, beside)) = changed.iter().find(|one| {
-                let is_literal = one.2.templates().is_empty();
-                !sets(one) && is_literal && !one.1.templates().is_empty()
-            })
+            && let Some((name, own, beside)) = changed
+                .iter()
+                .find(|one| !sets(one) && one.2.templates().is_empty())
         {
-            return Some((*name, *beside, "is always given the same"));
+            let why = match own.templates().is_empty() {
+                true => "is given another",
+                false => "is always given the same",
+            };
+            return Some((*name, *beside, why));
         }
         // What was there before is what the step's call is given for what it expects.
         changed.iter().find_map(|(name, own, beside)| {

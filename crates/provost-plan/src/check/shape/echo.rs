@@ -41,7 +41,7 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 let parts = accept.whole()?.conjuncts().iter();
                 parts
                     .filter_map(|part| Asked::of(part, &about))
-                    .find_map(|asked| other_place(pass, &site, (step, args), &asked))
+                    .find_map(|asked| other_place(pass, &site, (step, args), (&asked, &about)))
             }));
         }
         if let Some(confirm) = &step.confirm {
@@ -322,7 +322,7 @@ fn other_place(
     pass: &Pass<'_>,
     site: &Site<'_>,
     (step, args): (&Step, &ArgTree),
-    asked: &Asked<'_>,
+    (asked, about): (&Asked<'_>, &Root),
 ) -> Option<Diagnostic> {
     let (id, name) = (&step.id.value, asked.name);
     let entry = args.get(name)?;
@@ -336,7 +336,8 @@ fn other_place(
             format!("`{id}` accepts any `{name}` but the one it is given")
         }
         (Some(given), _) if asked.is_equal && asked.is_step() => {
-            if !asked.is_namesake() || is_known_of(pass, entry, &given, asked) {
+            let is_own = *about == Root::Output;
+            if !(asked.is_namesake() || is_own) || is_known_of(pass, entry, &given, asked) {
                 return None;
             }
             format!("`{id}` accepts the `{name}` of another place than the call is given")

@@ -51,6 +51,8 @@ const ASIDE: &str = "
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     of_criteria(pass, found);
+    let unlooked = unlooked(pass, found);
+    found.extend(unlooked);
     let said = |proof: &&Proof| {
         let at = proof.check.span();
         let mut own = found
@@ -74,15 +76,21 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
 /// again after it and no proof looks at that.
 fn of_old_reading(pass: &Pass<'_>, proof: &Proof, part: &Expr) -> Option<Diagnostic> {
     let reads = references_of(part);
-    let first = reads.first().filter(|_| reads.iter().all(is_output))?;
-    let old = pass.plan.step(step_of(first)?)?;
+    let mut of_steps = reads.iter().filter(|read| step_of(read).is_some());
+    if !of_steps.all(is_output) {
+        return None;
+    }
+    let each: BTreeSet<&str> = reads.iter().filter_map(step_of).collect();
+    each.into_iter()
+        .find_map(|id| of_old_step(pass, proof, part, pass.plan.step(id)?))
+}
+
+/// The same of one step that the part reads.
+fn of_old_step(pass: &Pass<'_>, proof: &Proof, part: &Expr, old: &Step) -> Option<Diagnostic> {
     let id = old.id.value.as_str();
     let own = pass.operation(old).filter(|op| op.effect == Effect::Read)?;
     let proofs = pass.plan.success.iter().flat_map(|p| p.check.references());
     let looked: BTreeSet<&str> = proofs.filter_map(step_of).collect();
-    if reads.iter().any(|read| step_of(read) != Some(id)) {
-        return None;
-    }
     let StepKind::Tool { tool, args } = &old.kind else {
         return None;
     };
@@ -182,6 +190,71 @@ fn of_criteria(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
                 )),
         );
     }
+}
+
+/// A proof that says what another says already, or that a call was looked up for which no proof
+/// looks at, where a step that does something is looked at by none.
+fn unlooked(pass: &Pass<'_>, found: &[Diagnostic]) -> Vec<Diagnostic> {
+    let unproven = unproven(pass);
+    let Some(first) = unproven.first() else {
+        return Vec::new();
+    };
+    let is_said = |proof: &Proof| {
+        let at = proof.check.span();
+        found
+            .iter()
+            .any(|one| one.code == Code::ReadsProveEffect && one.span == at)
+    };
+    let proofs = pass.plan.success.iter().enumerate();
+    let open = proofs.filter(|(_, proof)| !is_said(proof));
+    open.filter_map(|(at, proof)| {
+        let id = &proof.criterion.value;
+        let mut before = pass.plan.success.iter().take(at);
+        let twin =
+            before.find(|one| one.criterion.value != *id && one.check.form() == proof.check.form());
+        let message = match twin {
+            Some(twin) => format!(
+                "`{id}` is proven by what proves `{}`, and no criterion looks at `{}`",
+                twin.criterion.value, first.id.value
+            ),
+            None => {
+                let (read, step) = unproven
+                    .iter()
+                    .find_map(|step| Some((looked_up_for(pass, proof, step)?, *step)))?;
+                format!(
+                    "`{id}` looks at `{read}`, which is read for `{0}`, and no criterion looks at \
+                     `{0}`",
+                    step.id.value
+                )
+            }
+        };
+        Some(
+            Diagnostic::new(Code::ReadsProveEffect, proof.check.span(), message)
+                .hint(proving_by(first)),
+        )
+    })
+    .collect()
+}
+
+/// The read whose status a proof looks at, where the step `of` is given what it answers, and no
+/// other step is.
+fn looked_up_for<'p>(pass: &'p Pass<'_>, proof: &Proof, of: &Step) -> Option<&'p str> {
+    let status = [Segment::Field("status".to_owned())];
+    let mut asked = proof.check.references().filter(|read| read.path == status);
+    asked.find_map(|read| {
+        let step = pass.plan.step(step_of(read)?)?;
+        let id = step.id.value.as_str();
+        let reads = |step: &Step| references(step).any(|read| step_of(read) == Some(id));
+        let mut others = pass
+            .plan
+            .steps
+            .iter()
+            .filter(|one| one.id.value != of.id.value);
+        // Why only behind another effect: what is read before all else may be all that is wanted.
+        let is_late = rests_on_effect(pass, id) && step.tool().is_some();
+        let is_for = looks(pass, step) && is_late && reads(of);
+        (is_for && !others.any(reads)).then_some(id)
+    })
 }
 
 /// What is odd about a criterion that reads of before prove, although it names nothing done.
@@ -353,13 +426,17 @@ pub(super) fn is_form(verb: &str, word: &str) -> bool {
     verb.len() >= VERB_CHARS_MIN && word.strip_prefix(stem).is_some_and(is_end)
 }
 
+fn proving_by(step: &Step) -> String {
+    format!(
+        "prove it by the step that does it, such as `${{ steps.{}.status == \"succeeded\" }}`",
+        step.id.value
+    )
+}
+
 /// What proves it: a step of the plan that does something, if there is one.
 fn proving(pass: &Pass<'_>) -> String {
     match pass.plan.steps.iter().find(|step| does(pass, step)) {
-        Some(step) => format!(
-            "prove it by the step that does it, such as `${{ steps.{}.status == \"succeeded\" }}`",
-            step.id.value
-        ),
+        Some(step) => proving_by(step),
         None => "no step does it yet: add one, and prove it by its status".to_owned(),
     }
 }

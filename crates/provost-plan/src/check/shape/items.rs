@@ -63,8 +63,28 @@ fn anywhere(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<Diagnos
             WalkKind::All => None,
             _ => chooses(&solver, &asked),
         };
-        found.extend(against_accepted(&solver, walk, (&asked, &item)).or_else(alone));
+        let own = with_itself(&asked).filter(|one| !is_said(one.span));
+        let own = own.or_else(|| against_accepted(&solver, walk, (&asked, &item)));
+        found.extend(own.or_else(alone));
     }
+}
+
+/// A term that compares a value with itself.
+fn with_itself(condition: &Expr) -> Option<Diagnostic> {
+    let is_same = |term: &&Expr| match &term.kind {
+        ExprKind::Compare(_, one, two) => !one.is_literal() && one.form() == two.form(),
+        _ => false,
+    };
+    let term = terms(condition).iter().find(is_same)?;
+    Some(
+        Diagnostic::new(
+            Code::ConstantGuard,
+            term.span,
+            "a value is compared with itself",
+        )
+        .label("the same for every item")
+        .hint("compare it with what it is to be held against"),
+    )
 }
 
 /// A condition of the items of a step over a list, which none meets that the step accepts.

@@ -174,13 +174,20 @@ impl<'p, 'a> Write<'p, 'a> {
             let other = self::verb(&op.name);
             other.is_some_and(|other| asked.iter().all(|value| is_done(&other, value)))
         });
+        // Why too: what takes the call back is its opposite, whatever it is called.
+        let undo = self.pass.called(self.node.step, CallRole::Undo);
+        let undo = undo.filter(|undo| undo.name != self.operation.name);
+        let undo = undo.and_then(|undo| self::verb(&undo.name));
+        let is_undone = undo.is_some_and(|undo| asked.iter().all(|value| is_done(&undo, value)));
+        let undone = undone || is_undone && !asked.is_empty();
         let rest = known.iter().filter(|value| !asked.contains(value));
         undone.then(|| rest.cloned().collect())
     }
 
     /// A read of the same record after the call, of which another value is wanted.
     fn read_later(&self, accepted: &AcceptedOutputs) -> Option<Diagnostic> {
-        if self.node.step.for_each.is_some() {
+        let own = asked_fields(&self.node.step.accept, &Root::Output);
+        if own.is_empty() || self.node.step.for_each.is_some() {
             return None;
         }
         let after = self.node.after.iter();
@@ -188,8 +195,7 @@ impl<'p, 'a> Write<'p, 'a> {
         let mut reads = after.filter(|read| self.is_of_same(read) && self.is_next(read));
         reads.find_map(|read| {
             let operation = read.operation?;
-            let own = asked_fields(&self.node.step.accept, &Root::Output);
-            own.into_iter().find_map(|own| {
+            own.iter().find_map(|own| {
                 let could = answered(self.operation, &own.path)?;
                 let paths = field_paths(&own.name);
                 paths.iter().find_map(|path| {

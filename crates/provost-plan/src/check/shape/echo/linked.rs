@@ -37,11 +37,16 @@ pub(super) fn is_other(pass: &Pass<'_>, given: &Expr, asked: &Asked<'_>) -> bool
         read.cloned().collect()
     };
     let (ours, theirs) = (steps(given), steps(asked.value));
+    // Why: what a person answers is not computed of what they were shown.
+    let is_answer = |id: &str| {
+        let step = pass.plan.step(id);
+        step.is_some_and(|step| matches!(step.kind, StepKind::Question { .. }))
+    };
     let leads = |from: &[String], to: &[String]| {
         let mut all = from
             .iter()
             .flat_map(|one| to.iter().map(move |two| (one, two)));
-        all.any(|(one, two)| one != two && pass.order.is_before(two, one))
+        all.any(|(one, two)| one != two && pass.order.is_before(two, one) && !is_answer(one))
     };
     let compared = |one: &Expr| {
         let forms = (given.form(), asked.value.form());
