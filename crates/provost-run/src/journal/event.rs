@@ -30,6 +30,7 @@ mod limit;
 mod planner;
 mod settlement;
 mod status;
+mod stored;
 mod undo;
 mod unreadable;
 
@@ -520,8 +521,7 @@ impl Event {
         if version != EVENT_VERSION {
             return Err(error("this version of provost does not know it".to_owned()));
         }
-        serde_json::from_value(serde_json::json!({ "kind": kind, "payload": payload }))
-            .map_err(|e| error(e.to_string()))
+        stored::read(kind, payload).map_err(|e| error(e.to_string()))
     }
 
     /// The kind alone.
