@@ -16,7 +16,9 @@ use provost_engine::run::event::Event;
 use provost_engine::run::read::trace::{Trace, trace};
 use provost_engine::run::read::why::Judgment;
 use provost_engine::run::state::{CardState, State, Waiting, waiting};
-use provost_engine::store::{PlacedWait, Store, StoreError, WaitCounts, WaitPage};
+use provost_engine::store::{
+    PlacedWait, RunIndex, RunPage, RunRow, Store, StoreError, WaitCounts, WaitPage,
+};
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, RunAction};
@@ -123,6 +125,7 @@ pub struct Desk {
     next: AtomicUsize,
     seen: Mutex<VecDeque<(String, Arc<SeenRun>)>>,
     verdicts: Arc<Verdicts>,
+    run_index: RunIndex,
 }
 
 impl Desk {
@@ -137,6 +140,7 @@ impl Desk {
             next: AtomicUsize::default(),
             seen: Mutex::default(),
             verdicts,
+            run_index: RunIndex::default(),
         })
     }
 
@@ -235,8 +239,23 @@ impl Desk {
         page: WaitPage,
     ) -> Result<Vec<PlacedWait>, Problem> {
         let principals = self.scope(engine, viewer, RunAction::See)?.principals();
-        let page = WaitPage { principals, ..page };
-        Ok(history::waits_page(self.store()?, &page)?)
+        self.waits_page(&WaitPage { principals, ..page })
+    }
+
+    /// A page of runs, each with its number.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal cannot be read.
+    pub(crate) fn runs_page(&self, page: &RunPage) -> Result<Vec<(i64, RunRow)>, Problem> {
+        Ok(self.run_index.page(self.store()?, page)?)
+    }
+
+    /// A page of what waits for people, of the runs that it says.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal cannot be read.
+    pub(crate) fn waits_page(&self, page: &WaitPage) -> Result<Vec<PlacedWait>, Problem> {
+        Ok(history::waits_page(self.store()?, page)?)
     }
 
     /// How much waits for people, of what the viewer may see.
