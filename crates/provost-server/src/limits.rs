@@ -49,5 +49,7 @@ pub const RUNS_PER_MINUTE_MAX: u32 = 30;
 /// Random bytes of a link, a session and a token.
 pub const SECRET_BYTES: usize = 32;
 
+/// Most answers of the machine that are kept, on who may give what waits.
+pub(crate) const WAIT_VERDICTS_MAX: usize = 20_000;
 /// Verdicts of policy that are kept, while policies and people are the same.
 pub(crate) const VERDICTS_MAX: usize = 20_000;

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError, FoldedRun};
 use provost_engine::history::{self, History};
 use provost_engine::people::{InvalidEvent, Statement};
@@ -28,6 +29,10 @@ use crate::door::Viewer;
 use crate::limits::{READERS, SEEN_RUNS_MAX};
 use crate::may::{self, RequesterScope, Verdicts};
 use crate::problem::{Problem, ProblemKind};
+
+mod wait_verdicts;
+
+use wait_verdicts::{WaitQuestion, WaitVerdicts};
 
 /// A run as its journal stood when it was read.
 pub struct SeenRun {
@@ -125,6 +130,7 @@ pub struct Desk {
     next: AtomicUsize,
     seen: Mutex<VecDeque<(String, Arc<SeenRun>)>>,
     verdicts: Arc<Verdicts>,
+    wait_verdicts: WaitVerdicts,
     run_index: RunIndex,
 }
 
@@ -140,6 +146,7 @@ impl Desk {
             next: AtomicUsize::default(),
             seen: Mutex::default(),
             verdicts,
+            wait_verdicts: WaitVerdicts::default(),
             run_index: RunIndex::default(),
         })
     }
@@ -226,6 +233,35 @@ impl Desk {
                 Err(Problem::new(ProblemKind::NotOpen, found.to_string()))
             }
         }
+    }
+
+    /// Whether a viewer may give what an entry of the list waits for; `judge` asks the machine where
+    /// it did not say before.
+    ///
+    /// # Errors
+    /// [`Problem`] if the run cannot be read.
+    pub(crate) fn may_give(
+        &self,
+        engine: &Engine,
+        viewer: &Viewer,
+        placed: &PlacedWait,
+        judge: impl FnOnce(&SeenRun) -> Result<(), Problem>,
+    ) -> Result<Result<(), Problem>, Problem> {
+        let (by, generation) = (&viewer.principal, engine.generation());
+        let question = WaitQuestion::of(generation, by, placed, now_ms());
+        let known = question
+            .as_ref()
+            .and_then(|asked| self.wait_verdicts.known(asked));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let run = self.run(engine, viewer, &placed.run)?;
+        let answer = judge(&run);
+        // Why compared: the run may have gone on since the list was read.
+        if let Some(question) = question.filter(|_| run.head == Some(placed.head)) {
+            self.wait_verdicts.keep(question, answer.clone());
+        }
+        Ok(answer)
     }
 
     /// A page of what waits for people; nothing of a run that the viewer may not see.

@@ -104,11 +104,11 @@ fn read(
             return Ok((shown, place));
         }
         place = Some(format!("{}.{}", one.place.0, one.place.1));
-        let run = shared.desk.run(&shared.engine(), viewer, &one.run)?;
-        let mut entry = wait::to_json(shared, viewer, &run, &one.wait, now);
-        if asked.mine && entry.get("may") != Some(&Value::Bool(true)) {
+        let may = wait::may_placed(shared, viewer, one)?;
+        if asked.mine && may.is_err() {
             continue;
         }
+        let mut entry = wait::to_json(&one.run, &one.wait, may, now);
         if let Value::Object(map) = &mut entry {
             map.insert("goal".to_owned(), json!(one.goal));
         }

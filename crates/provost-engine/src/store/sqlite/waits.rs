@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_plan::digest::Digest;
 use provost_plan::policy::Principal;
 use provost_run::call::Slot;
 use provost_run::state::{WaitKind, Waiting};
@@ -81,6 +82,8 @@ pub struct PlacedWait {
     pub run: String,
     /// Its goal.
     pub goal: String,
+    /// The link of its last event.
+    pub head: Digest,
     /// What is waited for.
     pub wait: Waiting,
 }
@@ -212,7 +215,7 @@ fn waits_page(connection: &Connection, page: &WaitPage) -> rusqlite::Result<Vec<
         ),
     };
     let mut sql = format!(
-        "SELECT waits.*, runs.n, runs.goal FROM {from} WHERE {begin} AND NOT ({STOPPED})"
+        "SELECT waits.*, runs.n, runs.goal, runs.head FROM {from} WHERE {begin} AND NOT ({STOPPED})"
     );
     let mut values: Vec<Sql> = Vec::new();
     if let Some((run, n)) = page.after {
@@ -242,10 +245,12 @@ fn waits_page(connection: &Connection, page: &WaitPage) -> rusqlite::Result<Vec<
         let wait = read(row)?;
         let place = (row.get(16)?, row.get(1)?);
         let (run, goal) = (row.get(0)?, row.get(17)?);
+        let head = Digest::from_bytes(row.get(18)?);
         Ok(wait.map(|wait| PlacedWait {
             place,
             run,
             goal,
+            head,
             wait,
         }))
     })?;
