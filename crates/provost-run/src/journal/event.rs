@@ -30,6 +30,7 @@ mod limit;
 mod planner;
 mod settlement;
 mod status;
+mod step_change;
 mod stored;
 mod undo;
 mod unreadable;
@@ -41,6 +42,7 @@ pub use limit::{LimitKind, LimitReached};
 pub use planner::{Candidates, NextPlanner, PlannerChoice, PlannerView};
 pub use settlement::{SettledBy, Settlement};
 pub use status::{RunStatus, SkipReason, StepStatus};
+pub use step_change::StepChange;
 pub use undo::NotUndone;
 pub use unreadable::EventError;
 

@@ -1,6 +1,7 @@
 //! The feed: events of all runs in the order of their commits, and runs by page.
 //!
-//! Owns what whoever follows a whole journal reads: rows without payloads. Interprets nothing.
+//! Owns what whoever follows a whole journal reads: rows, and of their texts what they say of a
+//! step. Interprets nothing.
 //! INVARIANT: an event is told from any other by its number and its link, so that a journal that
 //! was put back shows.
 
@@ -8,13 +9,14 @@ use std::collections::BTreeSet;
 
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, PrincipalKind};
+use provost_run::event::StepChange;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::read::{self, RunRow};
 use super::{Store, StoreError, begun};
 
-/// An event of any run, without what it tells.
+/// An event of any run, without what else it tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedEvent {
     /// Its place in the order of the commits.
@@ -29,6 +31,8 @@ pub struct FeedEvent {
     pub kind: String,
     /// Its link.
     pub link: Digest,
+    /// What it says of a step, if it does and its text was not pruned.
+    pub step: Option<StepChange>,
 }
 
 /// Which runs are on a page. The default is the first page of all.
@@ -71,12 +75,21 @@ impl Store {
     /// [`StoreError`] if the journal cannot be read.
     pub fn events_after(&self, n: i64, most: u32) -> Result<Vec<FeedEvent>, StoreError> {
         self.read_rows(|connection| {
-            let mut query = connection.prepare_cached(
-                "SELECT events.n, runs.id, seq, at_ms, kind, link FROM events \
+            let sql = format!(
+                "SELECT {}, CASE WHEN kind IN ('{}') THEN payload END FROM events \
                  LEFT JOIN runs ON runs.n = events.run WHERE events.n > ?1 \
                  ORDER BY events.n LIMIT ?2",
-            )?;
-            query.query_map((n, most), event)?.collect()
+                EVENT_COLUMNS,
+                StepChange::KINDS.join("', '")
+            );
+            let mut query = connection.prepare_cached(&sql)?;
+            let rows = query.query_map((n, most), |row| {
+                let text: Option<String> = row.get(6)?;
+                let found = event(row)?;
+                let step = text.and_then(|text| StepChange::of_stored(&found.kind, &text));
+                Ok(FeedEvent { step, ..found })
+            })?;
+            rows.collect()
         })
     }
 
