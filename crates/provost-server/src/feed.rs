@@ -30,6 +30,7 @@ use crate::problem::{Problem, ProblemKind};
 
 mod standing;
 
+pub(crate) use standing::{MINE_AMONG_MAX, mine};
 use standing::{SharedCounts, Standing};
 
 /// How often the journal is looked at.

@@ -261,7 +261,12 @@ fn a_stream_says_how_much_waits_for_whom() {
     let server = Served::of(&place);
     let [ada, bo] = ["ada", "bo"].map(|name| token(&place, name, name, &[]));
     let agent = token(&place, "robot", "bo", &["--agent"]);
-    let [none, one] = [0, 1].map(|all| json!({ "all": all, "runs": all, "in_doubt": 0 }));
+    let counted = |all: u8, mine: u8| {
+        let mut counts = json!({ "all": all, "runs": all, "in_doubt": 0, "looked_at": all });
+        counts["mine"] = json!(mine);
+        counts
+    };
+    let [none, one] = [0, 1].map(|all| counted(all, 0));
     let mut streams = [&ada, &agent].map(|token| Listening::from(&server, token, None));
     for stream in &mut streams {
         assert_eq!(stream.next_of("waits").data, none, "each begins with it");
@@ -274,7 +279,15 @@ fn a_stream_says_how_much_waits_for_whom() {
     // Who was away is told where it stands now, and nothing of it moves the place.
     let newest = Listening::from(&server, &bo, None).next().id;
     let mut back = Listening::from(&server, &bo, Some(&newest));
-    assert_eq!(back.next_of("waits").data, one);
+    // Who asked may not say yes, and bo may.
+    assert_eq!(back.next_of("waits").data, counted(1, 1));
+    let count = server.get(&bo, "/v1/inbox/count").is(200).json();
+    assert_eq!(
+        (&count["mine"], &count["looked_at"]),
+        (&json!(1), &json!(1))
+    );
+    let count = server.get(&ada, "/v1/inbox/count").is(200).json();
+    assert_eq!((&count["all"], &count["mine"]), (&json!(1), &json!(0)));
     let yes = json!({ "kind": "approve", "card": card });
     let to = format!("POST /v1/runs/{run}/statements");
     server.ask(&bo, &to, &yes).is(200);
