@@ -183,6 +183,89 @@ fn a_certificate_that_cannot_be_shown_is_found_before_anybody_comes() {
     refused(&[], "named by `file:PATH`");
 }
 
+/// Another name of the same site, say `other.example.com` beside `provost.example.com`, can set a
+/// cookie for both. Browsers refuse it the name `__Host-…`, and that is the only one that counts.
+#[test]
+fn no_other_name_of_the_site_signs_anybody_in_or_out() {
+    let place = secured();
+    let server = Served::of(&place);
+    let [ours, planted] = ["ada", "bo"].map(|who| {
+        let link = place.run(&["invite", who]).exits(0).raw_stdout;
+        let body = format!("code={}", Served::code(&link));
+        let heads = format!(
+            "Sec-Fetch-Site: same-origin\r\nContent-Type: application/x-www-form-urlencoded\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let known = (client(AUTHORITY), "localhost");
+        let signed_in = ask(&server, known, "POST /login/link", &heads).unwrap();
+        let [cookie] = &served::read(&signed_in).cookies[..] else {
+            panic!("{signed_in}");
+        };
+        // What a browser asks of the prefix: https, every path, and no site but this very name.
+        let parts: Vec<String> = cookie
+            .split(';')
+            .map(|part| part.trim().to_lowercase())
+            .collect();
+        assert!(
+            ["secure", "path=/"]
+                .iter()
+                .all(|part| parts.contains(&(*part).to_owned()))
+        );
+        assert!(
+            !parts.iter().any(|part| part.starts_with("domain")),
+            "{cookie}"
+        );
+        let (name, secret) = cookie.split(';').next().unwrap().split_once('=').unwrap();
+        assert_eq!(name, "__Host-provost");
+        secret.to_owned()
+    });
+    let who = |cookie: &[u8]| -> Option<String> {
+        let known = (client(AUTHORITY), "localhost");
+        let heads = [b"Cookie: ", cookie, b"\r\n"].concat();
+        let answer = ask_bytes(&server, known, "GET /v1/me", &heads).unwrap();
+        let answer = served::read(&answer);
+        match answer.status {
+            200 => Some(answer.json()["person"].as_str().unwrap().to_owned()),
+            401 => None,
+            _ => panic!("{answer:?}"),
+        }
+    };
+    let named = |name: &str, secret: &str| format!("{name}={secret}").into_bytes();
+    let of_ada = named("__Host-provost", &ours);
+    assert_eq!(who(&of_ada).as_deref(), Some("ada"));
+    let nearly = [
+        "provost",
+        "__Secure-provost",
+        "__host-provost",
+        "__Host-Provost",
+        "%5F%5FHost-provost",
+        "\"__Host-provost\"",
+        "__Host-provost ; a",
+        "a=__Host-provost",
+        "\u{a0}__Host-provost",
+        "\u{2000}__Host-provost",
+        "__Host-provost\u{3000}",
+        "\u{feff}__Host-provost",
+    ];
+    for name in nearly {
+        let theirs = named(name, &planted);
+        assert_eq!(who(&theirs), None, "{name}");
+        for both in [[&theirs, &of_ada], [&of_ada, &theirs]] {
+            let both = both.map(Vec::as_slice).join(&b"; "[..]);
+            assert_eq!(who(&both).as_deref(), Some("ada"), "{name}");
+        }
+    }
+    // What is no text at all is nobody's cookie, and takes none away.
+    let no_text = [&b"\xff\xfe=1; "[..], &of_ada].concat();
+    assert_eq!(who(&no_text).as_deref(), Some("ada"));
+    // The controls: under the name that browsers keep for this server it is bo's, and of two with
+    // that name, which only a browser without the rule sends, none counts.
+    let of_bo = named("__Host-provost", &planted);
+    assert_eq!(who(&of_bo).as_deref(), Some("bo"));
+    assert_eq!(who(&[&of_bo[..], b"; ", &of_ada].concat()), None);
+}
+
 /// Whoever renews a certificate writes its files, and nobody is signed out or has to come again.
 #[test]
 fn a_certificate_that_was_renewed_is_shown_without_a_restart() {
