@@ -244,6 +244,7 @@ fn all_placed(store: &Store, only: Option<&[Principal]>) -> Result<Vec<PlacedWai
             place: (number, n),
             run: row.id.clone(),
             goal: row.goal.clone(),
+            head: row.head,
             wait,
         });
         found.extend(placed);

@@ -119,3 +119,9 @@ pub const STATEMENT_NONCE_CHARS_MAX: usize = 64;
 pub const POSTED_AT_ONCE_MAX: u32 = 1_000;
 /// How often a process that goes on looks at the files of its workspace.
 pub const FILES_LOOK: Duration = Duration::from_secs(2);
+/// Most bytes of goals that a process keeps to search them.
+pub const GOALS_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Most events that are looked at for what they change of what is kept to search.
+pub const EVENTS_TAKEN_IN_MAX: i64 = 50_000;
+/// Most runs that a page is looked for among, one by one.
+pub const RUNS_ASKED_FOR_MAX: usize = 4_000;

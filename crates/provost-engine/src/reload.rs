@@ -218,7 +218,9 @@ impl LiveWorkspace {
         (known != Some(&texts)).then_some(texts)
     }
 
-    fn tell(&self, news: String) {
+    /// Tells whoever [`LiveWorkspace::report`] tells: of a file that belongs to the workspace and
+    /// that whoever serves it reads.
+    pub fn tell(&self, news: String) {
         self.news.send_replace(Some(news));
     }
 

@@ -28,8 +28,8 @@ pub(crate) use sqlite::Driving;
 pub use sqlite::{
     AttemptedOperations, Counts, DueNotice, DueRuns, EndedRun, FactsRow, FeedEvent, JOURNAL_FILE,
     JOURNAL_FORMAT, NewNotice, PRUNED_GOAL, PlacedWait, PostedStatement, Pruned, PrunedPayloads,
-    PrunedPlace, PrunedRun, RunFilter, RunPage, RunRow, RunWithStatements, ScheduleRow, StopScope,
-    Stopped, Store, ToolStatus, Verified, WaitCounts, WaitPage, Waits,
+    PrunedPlace, PrunedRun, RunFilter, RunIndex, RunPage, RunRow, RunWithStatements, ScheduleRow,
+    StopScope, Stopped, Store, ToolStatus, Verified, WaitCounts, WaitPage, Waits,
 };
 
 /// The word of the store that events up to [`CommitReceipt::seq`] of a run are committed.

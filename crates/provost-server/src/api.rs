@@ -14,7 +14,7 @@ mod run;
 pub(crate) mod runs;
 mod statement;
 mod step;
-mod wait;
+pub(crate) mod wait;
 mod workspace;
 
 use axum::http::header;

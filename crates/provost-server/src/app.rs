@@ -24,6 +24,7 @@ use crate::drive::Beginner;
 use crate::feed::Feed;
 use crate::mcp::Endpoint;
 use crate::problem::{Problem, ProblemKind};
+use crate::serve::Certificate;
 use crate::view::{Desk, SeenRun};
 use provost_engine::keys::PrivateKey;
 
@@ -74,6 +75,8 @@ pub(crate) struct Shared {
     /// What is spoken to at `/mcp`.
     pub(crate) mcp: Endpoint,
     pub(crate) feed: Feed,
+    /// What is shown to who speaks TLS, if this process does.
+    pub(crate) certificate: Option<Arc<Certificate>>,
     /// Turns true when the process is told to end.
     pub(crate) halt: watch::Receiver<bool>,
 }

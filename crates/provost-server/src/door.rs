@@ -188,6 +188,7 @@ pub(crate) async fn guard(State(app): State<App>, mut request: Request, next: Ne
 }
 
 fn enter(app: &App, request: &mut Request) -> Result<(), Problem> {
+    host::name_in_headers(request);
     host::check(&app.door.hosts, request.uri(), request.headers())?;
     if app.door.solo {
         host::refuse_proxies(request.headers())?;

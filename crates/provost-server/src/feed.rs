@@ -20,7 +20,7 @@ use provost_engine::reload::FilesState;
 use provost_engine::store::{FeedEvent, Store, StoreError};
 use provost_plan::policy::RunAction;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use crate::api::input::Parameters;
@@ -30,6 +30,7 @@ use crate::problem::{Problem, ProblemKind};
 
 mod standing;
 
+pub(crate) use standing::{MINE_AMONG_MAX, mine};
 use standing::{SharedCounts, Standing};
 
 /// How often the journal is looked at.
@@ -336,7 +337,7 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
             return Some(sent.event("stop").data(data.to_string()));
         };
         let (status, waits) = statuses.get(run)?;
-        let data = json!({
+        let mut data = json!({
             "run": run,
             "seq": row.seq,
             "at_ms": row.at_ms,
@@ -344,6 +345,13 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
             "status": status,
             "waits": waits,
         });
+        if let (Some(step), Value::Object(data)) = (&row.step, &mut data) {
+            data.insert("slot".to_owned(), json!(step.slot.to_string()));
+            let status = step
+                .status
+                .map(|status| ("step".to_owned(), json!(status.word())));
+            data.extend(status);
+        }
         Some(sent.event("run").data(data.to_string()))
     });
     Ok(Batch::Came(after, events.collect()))

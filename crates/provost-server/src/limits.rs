@@ -18,6 +18,12 @@ pub const MCP_REQUESTS_MAX: usize = 64;
 pub const MCP_SESSIONS_MAX: usize = 64;
 /// Fewest characters of a token that is given: whoever is on this machine may try them.
 pub const TOKEN_CHARS_MIN: usize = 16;
+/// Most requests that one connection of HTTP/2 makes at once.
+pub const STREAMS_AT_ONCE_MAX: u32 = 32;
+/// Most bytes of one answer that HTTP/2 keeps for a client that reads slowly.
+pub const ANSWER_BUFFER_BYTES_MAX: usize = 64 * 1024;
+/// How long a connection that was told to end may have nothing to say.
+pub const GOODBYE_TIME: Duration = Duration::from_secs(1);
 /// How long nothing is taken after the system could not give a connection.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How long requests may take to end once the process is told to end.
@@ -49,5 +55,7 @@ pub const RUNS_PER_MINUTE_MAX: u32 = 30;
 /// Random bytes of a link, a session and a token.
 pub const SECRET_BYTES: usize = 32;
 
+/// Most answers of the machine that are kept, on who may give what waits.
+pub(crate) const WAIT_VERDICTS_MAX: usize = 20_000;
 /// Verdicts of policy that are kept, while policies and people are the same.
 pub(crate) const VERDICTS_MAX: usize = 20_000;

@@ -4,19 +4,10 @@
 //! INVARIANT: nothing is listened at that other machines reach unless somebody said under which
 //! name, and a solo workspace is served to this machine alone.
 
-use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
-use http_body_util::BodyExt as _;
-use hyper::Request;
-use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
 use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError};
 use provost_engine::reload::LiveWorkspace;
@@ -24,11 +15,7 @@ use provost_engine::run::event::PlannerChoice;
 use provost_engine::store::StoreError;
 use provost_engine::work::{Listener, WorkOptions};
 use provost_engine::workspace::Workspace;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio_rustls::TlsAcceptor;
-use tokio_rustls::server::TlsStream;
 
 use crate::app::{App, Lent, Shared};
 use crate::door::database::{Database, DatabaseError};
@@ -41,7 +28,7 @@ use crate::drive::{self, ClientRuns, RunBeginning};
 use crate::feed::{self, Feed};
 use crate::files;
 use crate::limits::{
-    ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, HEAD_TIME, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
+    ACCEPT_PAUSE, CONNECTIONS_MAX, DRAIN_MAX, LINK_LASTS, LOGINS_PER_MINUTE_MAX,
     RUNS_PER_MINUTE_MAX, SILENT_MAX, STATEMENTS_PER_MINUTE_MAX,
 };
 use crate::may::Verdicts;
@@ -51,10 +38,13 @@ use crate::view::Desk;
 use provost_engine::keys::PrivateKey;
 use provost_engine::people::Credential;
 
+mod connection;
 mod idle;
 mod tls;
 
-use idle::{IdleConnection, IdleConnections};
+use connection::Conversation;
+use idle::IdleConnections;
+pub(crate) use tls::Certificate;
 
 /// Where the address that a running server is reached at stands in its database.
 pub const ADDRESS_KEY: &str = "address";
@@ -166,7 +156,6 @@ pub struct Server {
     app: App,
     beginnings: mpsc::Receiver<RunBeginning>,
     options: ServeOptions,
-    tls: Option<TlsAcceptor>,
 }
 
 impl Server {
@@ -188,8 +177,8 @@ impl Server {
         let voucher = voucher(engine, &options)?;
         let settings = workspace.server().tls.as_ref();
         let settings = settings.filter(|_| matches!(options.offer, Offer::Workspace));
-        let tls = settings.map(|settings| tls::acceptor(workspace.root(), settings));
-        let tls = tls.transpose()?;
+        let certificate = settings.map(|settings| Certificate::open(workspace.root(), settings));
+        let certificate = certificate.transpose()?.map(Arc::new);
         let listener = listen(options.listen)?;
         let failed = |error: std::io::Error| ServeError::Listen {
             address: options.listen,
@@ -229,6 +218,7 @@ impl Server {
             beginner,
             mcp,
             feed: Feed::default(),
+            certificate,
             halt,
             live,
         };
@@ -238,7 +228,6 @@ impl Server {
             app: App(Arc::new(shared)),
             beginnings,
             options,
-            tls,
         })
     }
 
@@ -266,6 +255,10 @@ impl Server {
         let engine = self.app.engine();
         let live = Arc::clone(&self.app.live);
         let telling = live.report(listener);
+        let certificate = self.app.certificate.clone();
+        if let Some(shown) = certificate.clone() {
+            tokio::spawn(shown.watch(Arc::clone(&live), halt.clone()));
+        }
         let router = match self.options.offer {
             Offer::Workspace => {
                 tokio::spawn(feed::tail(self.app.clone()));
@@ -274,7 +267,8 @@ impl Server {
             }
             Offer::Planning { .. } => routes::planning_router(self.app),
         };
-        let answering = tokio::spawn(answer((self.listener, self.tls), router, halt.clone()));
+        let listening = (self.listener, certificate);
+        let answering = tokio::spawn(answer(listening, router, halt.clone()));
         let driven = match self.options.offer {
             Offer::Workspace => {
                 let working = self.options.working;
@@ -424,7 +418,7 @@ fn names(
 
 /// Takes connections until the process is told to end, and lets those that are there end.
 async fn answer(
-    (listener, tls): (TcpListener, Option<TlsAcceptor>),
+    (listener, certificate): (TcpListener, Option<Arc<Certificate>>),
     router: Router,
     mut halt: watch::Receiver<bool>,
 ) {
@@ -432,6 +426,8 @@ async fn answer(
         return;
     };
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    // Why as many: one connection of HTTP/2 asks for several things at once.
+    let requests = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     let silent = IdleConnections::new(SILENT_MAX);
     let mut open = tokio::task::JoinSet::new();
     while !*halt.borrow() {
@@ -442,19 +438,21 @@ async fn answer(
             _ = halt.changed() => {}
             accepted = listener.accept() => match accepted {
                 Ok((stream, from)) => {
-                    let router = router.clone();
-                    let (halt, guest) = (halt.clone(), silent.enter());
-                    let (tls, peer) = (tls.clone(), Peer(from.ip()));
+                    let guest = silent.enter();
+                    let conversation = Conversation {
+                        peer: Peer(from.ip()),
+                        router: router.clone(),
+                        room: Arc::clone(&requests),
+                        guest: Arc::clone(&guest),
+                        halt: halt.clone(),
+                    };
+                    let tls = certificate.as_ref().map(|shown| shown.acceptor());
                     // Why ignored: a connection without it is only slower.
                     let _ = stream.set_nodelay(true);
                     open.spawn(async move {
                         match tls {
-                            None => converse((stream, peer), router, &guest, halt).await,
-                            Some(tls) => {
-                                if let Some(stream) = shaken(&tls, stream, &guest).await {
-                                    converse((stream, peer), router, &guest, halt).await;
-                                }
-                            }
+                            None => conversation.plain(stream).await,
+                            Some(tls) => conversation.secured(tls, stream).await,
                         }
                         guest.leave();
                         drop(place);
@@ -467,59 +465,4 @@ async fn answer(
     }
     drop(listener);
     while open.join_next().await.is_some() {}
-}
-
-/// The connection after its handshake; none if that did not come about in time.
-async fn shaken(
-    tls: &TlsAcceptor,
-    stream: TcpStream,
-    guest: &IdleConnection,
-) -> Option<TlsStream<TcpStream>> {
-    tokio::select! {
-        shaken = tokio::time::timeout(HEAD_TIME, tls.accept(stream)) => shaken.ok()?.ok(),
-        () = guest.sent_away() => None,
-    }
-}
-
-/// A request that is being answered: its connection falls silent again when the last byte of the
-/// answer is written.
-struct BusyConnection(Arc<IdleConnection>);
-
-impl Drop for BusyConnection {
-    fn drop(&mut self) {
-        self.0.wait();
-    }
-}
-
-/// One connection, until either end closes it; told to end, it answers what it is asked and ends.
-async fn converse<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
-    (stream, peer): (S, Peer),
-    router: Router,
-    guest: &Arc<IdleConnection>,
-    mut halt: watch::Receiver<bool>,
-) {
-    let inner = TowerToHyperService::new(router.layer(axum::Extension(peer)));
-    let service = service_fn(|request: Request<Incoming>| {
-        guest.leave();
-        let (answering, busy) = (inner.call(request), BusyConnection(Arc::clone(guest)));
-        async move {
-            let answer = answering.await?;
-            let held = move |frame| {
-                let _ = &busy;
-                frame
-            };
-            Ok::<_, Infallible>(answer.map(|body| Body::new(body.map_frame(held))))
-        }
-    });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME);
-    let serving = http.serve_connection(TokioIo::new(stream), service);
-    let mut serving = std::pin::pin!(serving);
-    tokio::select! {
-        // Why ignored: whatever ended it, the other end sees it.
-        _ = serving.as_mut() => return,
-        () = guest.sent_away() => return,
-        _ = halt.wait_for(|told| *told) => serving.as_mut().graceful_shutdown(),
-    }
-    let _ = serving.await;
 }

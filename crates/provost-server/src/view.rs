@@ -9,6 +9,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use provost_engine::clock::now_ms;
 use provost_engine::engine::{Engine, EngineError, FoldedRun};
 use provost_engine::history::{self, History};
 use provost_engine::people::{InvalidEvent, Statement};
@@ -16,7 +17,9 @@ use provost_engine::run::event::Event;
 use provost_engine::run::read::trace::{Trace, trace};
 use provost_engine::run::read::why::Judgment;
 use provost_engine::run::state::{CardState, State, Waiting, waiting};
-use provost_engine::store::{PlacedWait, Store, StoreError, WaitCounts, WaitPage};
+use provost_engine::store::{
+    PlacedWait, RunIndex, RunPage, RunRow, Store, StoreError, WaitCounts, WaitPage,
+};
 use provost_plan::check::PlanRecord;
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, RunAction};
@@ -26,6 +29,10 @@ use crate::door::Viewer;
 use crate::limits::{READERS, SEEN_RUNS_MAX};
 use crate::may::{self, RequesterScope, Verdicts};
 use crate::problem::{Problem, ProblemKind};
+
+mod wait_verdicts;
+
+use wait_verdicts::{WaitQuestion, WaitVerdicts};
 
 /// A run as its journal stood when it was read.
 pub struct SeenRun {
@@ -123,6 +130,8 @@ pub struct Desk {
     next: AtomicUsize,
     seen: Mutex<VecDeque<(String, Arc<SeenRun>)>>,
     verdicts: Arc<Verdicts>,
+    wait_verdicts: WaitVerdicts,
+    run_index: RunIndex,
 }
 
 impl Desk {
@@ -137,6 +146,8 @@ impl Desk {
             next: AtomicUsize::default(),
             seen: Mutex::default(),
             verdicts,
+            wait_verdicts: WaitVerdicts::default(),
+            run_index: RunIndex::default(),
         })
     }
 
@@ -224,6 +235,35 @@ impl Desk {
         }
     }
 
+    /// Whether a viewer may give what an entry of the list waits for; `judge` asks the machine where
+    /// it did not say before.
+    ///
+    /// # Errors
+    /// [`Problem`] if the run cannot be read.
+    pub(crate) fn may_give(
+        &self,
+        engine: &Engine,
+        viewer: &Viewer,
+        placed: &PlacedWait,
+        judge: impl FnOnce(&SeenRun) -> Result<(), Problem>,
+    ) -> Result<Result<(), Problem>, Problem> {
+        let (by, generation) = (&viewer.principal, engine.generation());
+        let question = WaitQuestion::of(generation, by, placed, now_ms());
+        let known = question
+            .as_ref()
+            .and_then(|asked| self.wait_verdicts.known(asked));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let run = self.run(engine, viewer, &placed.run)?;
+        let answer = judge(&run);
+        // Why compared: the run may have gone on since the list was read.
+        if let Some(question) = question.filter(|_| run.head == Some(placed.head)) {
+            self.wait_verdicts.keep(question, answer.clone());
+        }
+        Ok(answer)
+    }
+
     /// A page of what waits for people; nothing of a run that the viewer may not see.
     ///
     /// # Errors
@@ -235,8 +275,23 @@ impl Desk {
         page: WaitPage,
     ) -> Result<Vec<PlacedWait>, Problem> {
         let principals = self.scope(engine, viewer, RunAction::See)?.principals();
-        let page = WaitPage { principals, ..page };
-        Ok(history::waits_page(self.store()?, &page)?)
+        self.waits_page(&WaitPage { principals, ..page })
+    }
+
+    /// A page of runs, each with its number.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal cannot be read.
+    pub(crate) fn runs_page(&self, page: &RunPage) -> Result<Vec<(i64, RunRow)>, Problem> {
+        Ok(self.run_index.page(self.store()?, page)?)
+    }
+
+    /// A page of what waits for people, of the runs that it says.
+    ///
+    /// # Errors
+    /// [`Problem`] if the journal cannot be read.
+    pub(crate) fn waits_page(&self, page: &WaitPage) -> Result<Vec<PlacedWait>, Problem> {
+        Ok(history::waits_page(self.store()?, page)?)
     }
 
     /// How much waits for people, of what the viewer may see.

@@ -46,6 +46,7 @@ mod prune;
 mod read;
 mod recorded_statements;
 mod run_facts;
+mod run_index;
 mod schedules;
 mod stops;
 #[cfg(test)]
@@ -67,6 +68,7 @@ pub use prune::Pruned;
 pub use read::{RunFilter, RunRow};
 pub use recorded_statements::RunWithStatements;
 pub use run_facts::FactsRow;
+pub use run_index::RunIndex;
 pub use schedules::ScheduleRow;
 pub use stops::{StopScope, Stopped};
 pub use verify::Verified;

@@ -26,6 +26,7 @@ mod heads;
 mod logged;
 mod opening;
 mod owning;
+mod searching;
 mod series;
 mod speed;
 mod tampering;

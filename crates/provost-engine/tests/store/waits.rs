@@ -124,6 +124,31 @@ fn count(dir: &Path, table: &str) -> i64 {
     journal.query_row(&query, [], |row| row.get(0)).unwrap()
 }
 
+/// Whoever follows a journal is told of a step what the fold says of it.
+#[test]
+fn an_event_says_of_its_step_what_the_fold_says_after_it() {
+    let (mut told, mut about) = (std::collections::BTreeSet::new(), 0);
+    after_each_event(|kept| {
+        let newest = kept.store.newest_event().unwrap().unwrap().n;
+        let rows = kept.store.events_after(newest - 1, 1).unwrap();
+        let [row] = &rows[..] else {
+            panic!("{}: {rows:?}", kept.place);
+        };
+        let Some(change) = &row.step else { return };
+        about += 1;
+        let step = &kept.state.steps[&change.slot.step];
+        let Some(status) = change.status else { return };
+        told.insert(status);
+        let now = match change.slot.item {
+            // Why: an item has no status of its own but the word that its step's view has.
+            Some(_) => return,
+            None => step.status,
+        };
+        assert_eq!(status, now, "{} {}", kept.place, row.kind);
+    });
+    assert!(about > 50 && told.len() > 5, "{about}: {told:?}");
+}
+
 /// The control is the same run with its rows: nothing of its events is read then.
 #[test]
 fn a_run_that_an_older_version_wrote_waits_for_what_its_events_say() {

@@ -30,6 +30,8 @@ mod limit;
 mod planner;
 mod settlement;
 mod status;
+mod step_change;
+mod stored;
 mod undo;
 mod unreadable;
 
@@ -40,6 +42,7 @@ pub use limit::{LimitKind, LimitReached};
 pub use planner::{Candidates, NextPlanner, PlannerChoice, PlannerView};
 pub use settlement::{SettledBy, Settlement};
 pub use status::{RunStatus, SkipReason, StepStatus};
+pub use step_change::StepChange;
 pub use undo::NotUndone;
 pub use unreadable::EventError;
 
@@ -520,8 +523,7 @@ impl Event {
         if version != EVENT_VERSION {
             return Err(error("this version of provost does not know it".to_owned()));
         }
-        serde_json::from_value(serde_json::json!({ "kind": kind, "payload": payload }))
-            .map_err(|e| error(e.to_string()))
+        stored::read(kind, payload).map_err(|e| error(e.to_string()))
     }
 
     /// The kind alone.

@@ -15,6 +15,7 @@ use super::input::Parameters;
 use super::{LIST_DEFAULT, LIST_MAX, wait};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
+use crate::feed::{MINE_AMONG_MAX, mine};
 use crate::problem::{Problem, ProblemKind};
 
 /// Most entries that one request looks at, of which `mine` may leave few: `after` goes on.
@@ -104,11 +105,11 @@ fn read(
             return Ok((shown, place));
         }
         place = Some(format!("{}.{}", one.place.0, one.place.1));
-        let run = shared.desk.run(&shared.engine(), viewer, &one.run)?;
-        let mut entry = wait::to_json(shared, viewer, &run, &one.wait, now);
-        if asked.mine && entry.get("may") != Some(&Value::Bool(true)) {
+        let may = wait::may_placed(shared, viewer, one)?;
+        if asked.mine && may.is_err() {
             continue;
         }
+        let mut entry = wait::to_json(&one.run, &one.wait, may, now);
         if let Value::Object(map) = &mut entry {
             map.insert("goal".to_owned(), json!(one.goal));
         }
@@ -122,11 +123,18 @@ pub(crate) async fn count(State(app): State<App>, viewer: Viewer) -> Result<Json
     let counts = app
         .read(move |shared| {
             let counts = shared.desk.inbox_counts(&shared.engine(), &viewer)?;
+            let latest = WaitPage {
+                limit: MINE_AMONG_MAX,
+                ..WaitPage::default()
+            };
+            let latest = shared.desk.inbox(&shared.engine(), &viewer, latest)?;
             Ok(json!({
                 "schema": "provost/inbox-count/v1",
                 "all": counts.all,
                 "runs": counts.runs,
                 "in_doubt": counts.in_doubt,
+                "mine": mine(shared, &viewer, &latest),
+                "looked_at": latest.len(),
                 "oldest_ms": counts.oldest_ms.map(|at| (now_ms() - at).max(0)),
             }))
         })

@@ -55,7 +55,10 @@ fn of_run(shared: &Shared, viewer: &Viewer, run: &SeenRun) -> Value {
     let state = run.state();
     let now = now_ms();
     let waits = run.waits();
-    let waits = waits.map(|one| wait::to_json(shared, viewer, run, &one, now));
+    let waits = waits.map(|one| {
+        let may = wait::may(shared, viewer, run, &one);
+        wait::to_json(&state.head.run, &one, may, now)
+    });
     let mut value = match shared.desk.reveals(&shared.engine(), viewer, run) {
         Ok(()) => (shared.lent.run)(state),
         Err(_) => statuses(state),

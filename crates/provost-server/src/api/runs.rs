@@ -118,7 +118,7 @@ pub(crate) async fn list(
             principals: scope.principals(),
             ..page
         };
-        let mut rows = shared.desk.store()?.runs_page(&page)?;
+        let mut rows = shared.desk.runs_page(&page)?;
         let more = rows.len() > limit;
         rows.truncate(limit);
         let after = rows.last().map(|(n, _)| n.to_string()).filter(|_| more);

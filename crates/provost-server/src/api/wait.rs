@@ -6,6 +6,7 @@
 use provost_engine::people::Statement;
 use provost_engine::run::event::Settlement;
 use provost_engine::run::state::{WaitKind, Waiting};
+use provost_engine::store::PlacedWait;
 use serde_json::{Value, json};
 
 use crate::app::Shared;
@@ -14,16 +15,9 @@ use crate::problem::{Problem, ProblemKind};
 use crate::view::SeenRun;
 
 /// Something that a run waits for.
-pub(crate) fn to_json(
-    shared: &Shared,
-    viewer: &Viewer,
-    run: &SeenRun,
-    wait: &Waiting,
-    now: i64,
-) -> Value {
-    let may = may(shared, viewer, run, wait);
+pub(crate) fn to_json(run: &str, wait: &Waiting, may: Result<(), Problem>, now: i64) -> Value {
     json!({
-        "run": run.state().head.run,
+        "run": run,
         "kind": wait.kind.word(),
         "digest": wait.digest.map(|digest| digest.to_string()),
         "step": wait.slot.as_ref().map(|slot| &slot.step),
@@ -42,6 +36,20 @@ pub(crate) fn to_json(
         "may": may.is_ok(),
         "why_not": may.err().map(|problem| problem.detail),
     })
+}
+
+/// Whether whoever asks may give what an entry of the list waits for.
+///
+/// # Errors
+/// [`Problem`] if its run cannot be read.
+pub(crate) fn may_placed(
+    shared: &Shared,
+    viewer: &Viewer,
+    placed: &PlacedWait,
+) -> Result<Result<(), Problem>, Problem> {
+    let judge = |run: &SeenRun| may(shared, viewer, run, &placed.wait);
+    let desk = &shared.desk;
+    desk.may_give(&shared.engine(), viewer, placed, judge)
 }
 
 /// Whether whoever asks may give what is waited for: the machine is asked.

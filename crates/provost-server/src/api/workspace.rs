@@ -39,7 +39,15 @@ fn described(app: &App, viewer: &Viewer) -> Value {
         .root()
         .file_name()
         .map(|name| name.to_string_lossy().into_owned());
-    let governs = logins::governs(app, viewer);
+    let governs = logins::governs(app, viewer).is_ok();
+    let certificate = app.certificate.as_ref().map(|shown| {
+        let state = shown.state();
+        // Why without the words: they name files of this machine.
+        let refused = state
+            .refused
+            .map(|(at_ms, why)| json!({ "at_ms": at_ms, "detail": governs.then_some(why) }));
+        json!({ "read_ms": state.read_ms, "refused": refused })
+    });
     json!({
         "schema": "provost/workspace/v1",
         "name": name,
@@ -48,7 +56,8 @@ fn described(app: &App, viewer: &Viewer) -> Value {
         "solo": workspace.is_solo(),
         "signed": required == Credential::Signature,
         "require": required.word(),
-        "files": files::to_json(&app.live.stand(), governs.is_ok()),
+        "files": files::to_json(&app.live.stand(), governs),
+        "certificate": certificate,
         "version": env!("CARGO_PKG_VERSION"),
     })
 }

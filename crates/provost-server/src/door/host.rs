@@ -3,7 +3,8 @@
 //! Owns the comparison. Asks no resolver. INVARIANT: a request under another name is answered
 //! before anything of it is read but its head.
 
-use axum::http::{HeaderMap, Uri, header};
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, Uri, Version, header};
 
 use crate::problem::{Problem, ProblemKind};
 
@@ -22,6 +23,19 @@ impl HostNames {
         let digits = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
         let bare = host.rsplit_once(':').filter(|(_, port)| digits(port));
         is(host) || self.any_port && bare.is_some_and(|(name, _)| is(name))
+    }
+}
+
+/// Whoever looks finds the name where HTTP/1.1 has it: HTTP/2 names it beside the method, and may
+/// leave it out of the headers.
+pub(super) fn name_in_headers(request: &mut Request) {
+    if request.version() != Version::HTTP_2 || request.headers().contains_key(header::HOST) {
+        return;
+    }
+    let named = request.uri().authority();
+    let named = named.and_then(|name| HeaderValue::from_str(name.as_str()).ok());
+    if let Some(named) = named {
+        request.headers_mut().insert(header::HOST, named);
     }
 }
 

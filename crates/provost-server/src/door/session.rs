@@ -32,15 +32,20 @@ pub(super) fn cookie_of(headers: &HeaderMap, secure: bool) -> Option<String> {
 /// The cookie of this name. Two of them are none: one could be put there by another name of the
 /// same site.
 pub(super) fn named_cookie(headers: &HeaderMap, name: &str) -> Option<String> {
+    // Why bytes: what another name put beside ours may be no text, and signs nobody out. And a
+    // blank that only Unicode knows is no blank: browsers take a name with one for another name.
     let texts = headers.get_all(header::COOKIE).iter();
-    let texts = texts.filter_map(|text| text.to_str().ok());
-    let pairs = texts.flat_map(|text| text.split(';'));
+    let pairs = texts.flat_map(|text| text.as_bytes().split(|byte| *byte == b';'));
     let mut ours = pairs.filter_map(|pair| {
-        let (key, value) = pair.split_once('=')?;
-        (key.trim() == name).then(|| value.trim().to_owned())
+        let mut parts = pair.splitn(2, |byte| *byte == b'=');
+        let (key, value) = (parts.next()?, parts.next()?);
+        (key.trim_ascii() == name.as_bytes()).then(|| value.trim_ascii())
     });
     let first = ours.next()?;
-    ours.next().is_none().then_some(first)
+    if ours.next().is_some() {
+        return None;
+    }
+    std::str::from_utf8(first).ok().map(str::to_owned)
 }
 
 /// Who the session of this secret is of.

@@ -1,20 +1,26 @@
 //! What a stream says beside the events of the journal: how much waits, and how the files stand.
 //!
-//! Owns what a stream said last, and the counts that streams of the same scope share. Neither has a
-//! place in the journal, so neither moves that of a reader. INVARIANT: a stream says both when it
-//! begins and whenever they are others, so that who was away misses no change.
+//! Owns what a stream said last, and the counts that streams of the same scope share. Who may give
+//! what waits is the machine's word. Neither has a place in the journal, so neither moves that of a
+//! reader. INVARIANT: a stream says both when it begins and whenever they are others, so that
+//! who was away misses no change.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::response::sse::Event as Sent;
-use provost_engine::store::WaitCounts;
+use provost_engine::store::{PlacedWait, WaitCounts, WaitPage};
 use provost_plan::policy::{Principal, RunAction};
 use serde_json::{Value, json};
 
+use crate::api::wait;
 use crate::app::Shared;
 use crate::door::Viewer;
 use crate::files;
 use crate::problem::Problem;
+
+/// Among how many waits, the latest, those are counted that a reader may give: of all of them the
+/// machine would have to read every run that waits.
+pub(crate) const MINE_AMONG_MAX: u32 = 200;
 
 /// What one stream said last.
 #[derive(Clone, Debug, Default)]
@@ -44,26 +50,49 @@ pub(super) fn of(shared: &Shared, viewer: &Viewer) -> Result<Standing, Problem> 
     let engine = shared.engine();
     let scope = shared.desk.scope(&engine, viewer, RunAction::See)?;
     let place = *shared.feed.newest.borrow();
-    let counts = shared.feed.counts.at(place, scope.principals(), |only| {
-        shared.desk.wait_counts(only)
+    let counted = shared.feed.counts.at(place, scope.principals(), |only| {
+        let latest = WaitPage {
+            principals: only.map(<[Principal]>::to_vec),
+            limit: MINE_AMONG_MAX,
+            ..WaitPage::default()
+        };
+        let latest = shared.desk.waits_page(&latest)?;
+        Ok((shared.desk.wait_counts(only)?, Arc::new(latest)))
     })?;
+    let (counts, latest) = counted;
     Ok(Standing {
         waits: json!({
             "all": counts.all,
             "runs": counts.runs,
             "in_doubt": counts.in_doubt,
+            "mine": mine(shared, viewer, &latest),
+            "looked_at": latest.len(),
         }),
         // Why without findings: they quote the files, which is for who may govern.
         files: files::to_json(&shared.live.stand(), false),
     })
 }
 
+/// How many of these a viewer may give. What a run waits for that cannot be read, nobody may.
+pub(crate) fn mine(shared: &Shared, viewer: &Viewer, latest: &[PlacedWait]) -> usize {
+    let may = |one: &&PlacedWait| {
+        let asked = wait::may_placed(shared, viewer, one);
+        asked.is_ok_and(|may| may.is_ok())
+    };
+    // Why none for an agent: it says nothing to a run, ever.
+    let asked = latest.iter().filter(|_| viewer.is_person());
+    asked.filter(may).count()
+}
+
+/// What is counted: all, and the latest of it.
+type Counted = (WaitCounts, Arc<Vec<PlacedWait>>);
+
 /// Whose runs are counted; everybody's if it is none.
 type CountedRuns = Option<Vec<Principal>>;
 
 /// The counts at one place of the journal, by whose runs they are of.
 #[derive(Default)]
-pub(super) struct SharedCounts(Mutex<(i64, Vec<(CountedRuns, WaitCounts)>)>);
+pub(super) struct SharedCounts(Mutex<(i64, Vec<(CountedRuns, Counted)>)>);
 
 impl SharedCounts {
     /// Those of these runs. Held while they are counted: of streams that wake at once, one counts.
@@ -71,17 +100,17 @@ impl SharedCounts {
         &self,
         place: i64,
         of: CountedRuns,
-        count: impl FnOnce(Option<&[Principal]>) -> Result<WaitCounts, Problem>,
-    ) -> Result<WaitCounts, Problem> {
+        count: impl FnOnce(Option<&[Principal]>) -> Result<Counted, Problem>,
+    ) -> Result<Counted, Problem> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != place {
             *kept = (place, Vec::new());
         }
         if let Some((_, counts)) = kept.1.iter().find(|(known, _)| *known == of) {
-            return Ok(*counts);
+            return Ok(counts.clone());
         }
         let counts = count(of.as_deref())?;
-        kept.1.push((of, counts));
+        kept.1.push((of, counts.clone()));
         Ok(counts)
     }
 }

@@ -73,7 +73,7 @@ pub(crate) async fn show(
             limit: PAGE + 1,
             ..RunPage::default()
         };
-        let mut found = shared.desk.store()?.runs_page(&page)?;
+        let mut found = shared.desk.runs_page(&page)?;
         let more = found.len() > PAGE as usize;
         found.truncate(PAGE as usize);
         let oldest = found.last().map(|(n, _)| *n).filter(|_| more);

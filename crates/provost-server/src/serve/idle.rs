@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -25,9 +26,19 @@ struct IdleWait {
 #[derive(Debug)]
 pub(super) struct IdleConnection {
     lobby: Arc<IdleConnections>,
-    /// Its turn while it waits; requests of one connection come one after the other.
-    turn: Mutex<Option<u64>>,
+    stay: Mutex<Stay>,
     sent_away: Arc<Notify>,
+}
+
+/// What a connection is about.
+#[derive(Debug, Default)]
+struct Stay {
+    /// Its turn while it waits, which no other wait has.
+    turn: Option<u64>,
+    /// Its requests that are being answered.
+    requests: usize,
+    /// Whether it ended. Why kept: an answer may be let go of after its connection.
+    ended: bool,
 }
 
 impl IdleConnections {
@@ -43,22 +54,56 @@ impl IdleConnections {
     pub(super) fn enter(self: &Arc<Self>) -> Arc<IdleConnection> {
         let guest = Arc::new(IdleConnection {
             lobby: Arc::clone(self),
-            turn: Mutex::default(),
+            stay: Mutex::default(),
             sent_away: Arc::default(),
         });
-        guest.wait();
+        guest.wait(&mut lock(&guest.stay));
         guest
     }
 }
 
 impl IdleConnection {
-    /// It has nothing to say for now.
-    pub(super) fn wait(&self) {
-        let mut turn = lock(&self.turn);
-        let mut waiting = lock(&self.lobby.waiting);
-        if let Some(before) = turn.take() {
-            waiting.by_turn.remove(&before);
+    /// A request of it is answered from here on: until the last one is, nobody sends it away.
+    pub(super) fn begin(&self) {
+        let mut stay = lock(&self.stay);
+        stay.requests += 1;
+        self.stop_waiting(&mut stay);
+    }
+
+    /// A request of it was answered.
+    pub(super) fn end(&self) {
+        let mut stay = lock(&self.stay);
+        stay.requests = stay.requests.saturating_sub(1);
+        if stay.requests == 0 && !stay.ended {
+            self.wait(&mut stay);
         }
+    }
+
+    /// It is over.
+    pub(super) fn leave(&self) {
+        let mut stay = lock(&self.stay);
+        stay.ended = true;
+        self.stop_waiting(&mut stay);
+    }
+
+    /// Ends when it has to go.
+    pub(super) async fn sent_away(&self) {
+        self.sent_away.notified().await;
+    }
+
+    /// Ends once it had nothing to say for so long, and before it had for twice as long.
+    pub(super) async fn silent(&self, most: Duration) {
+        loop {
+            let before = lock(&self.stay).turn;
+            tokio::time::sleep(most).await;
+            if before.is_some() && lock(&self.stay).turn == before {
+                return;
+            }
+        }
+    }
+
+    fn wait(&self, stay: &mut Stay) {
+        let mut waiting = lock(&self.lobby.waiting);
         while waiting.by_turn.len() >= self.lobby.room {
             let Some((_, longest)) = waiting.by_turn.pop_first() else {
                 break;
@@ -68,19 +113,13 @@ impl IdleConnection {
         let next = waiting.next;
         waiting.next += 1;
         waiting.by_turn.insert(next, Arc::clone(&self.sent_away));
-        *turn = Some(next);
+        stay.turn = Some(next);
     }
 
-    /// It is answered: until it waits again, nobody sends it away.
-    pub(super) fn leave(&self) {
-        if let Some(turn) = lock(&self.turn).take() {
+    fn stop_waiting(&self, stay: &mut Stay) {
+        if let Some(turn) = stay.turn.take() {
             lock(&self.lobby.waiting).by_turn.remove(&turn);
         }
-    }
-
-    /// Ends when it has to go.
-    pub(super) async fn sent_away(&self) {
-        self.sent_away.notified().await;
     }
 }
 

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::served::{Answer, DOCUMENT, Served, contradictions, note, team, token};
 
-/// What the terminal says as well, under a schema of its own: fields may be added there first.
-const OF_THE_TERMINAL: [&str; 2] = ["Check", "Diff"];
+/// What may say more than the document: a problem tells what helps, and a body is no answer.
+const OPEN: [&str; 2] = ["Problem", "Statement"];
 
 /// The schema of what an operation answers with under a status, by its name.
 fn named(document: &Value, operation: &str, status: &str) -> Option<String> {
@@ -54,11 +54,9 @@ fn says_nothing(line: &str, name: &str, mut answer: Answer) -> Vec<String> {
             .remove(field.as_str().unwrap());
         is_told(&format!("without {field}"), less);
     }
-    if !OF_THE_TERMINAL.contains(&name) {
-        let mut more = whole.clone();
-        more["nobody_named_this"] = json!(1);
-        is_told("with another field", more);
-    }
+    let mut more = whole.clone();
+    more["nobody_named_this"] = json!(1);
+    is_told("with another field", more);
     silent
 }
 
@@ -148,4 +146,88 @@ fn says_nothing_of_a_problem(mut refused: Answer) -> Vec<String> {
         contradictions("GET /v1/me", &refused).is_empty()
     });
     unsaid.map(str::to_owned).collect()
+}
+
+/// Each object in a schema that names fields and takes others as well.
+fn open_objects(place: &str, schema: &Value) -> Vec<String> {
+    let named = schema.get("properties").is_some();
+    let open = named && schema.get("additionalProperties") != Some(&Value::Bool(false));
+    let inner = match schema {
+        Value::Object(map) => map
+            .iter()
+            .flat_map(|(key, value)| open_objects(&format!("{place}/{key}"), value))
+            .collect(),
+        Value::Array(list) => list
+            .iter()
+            .flat_map(|value| open_objects(place, value))
+            .collect(),
+        _ => Vec::new(),
+    };
+    { open.then(|| place.to_owned()) }
+        .into_iter()
+        .chain(inner)
+        .collect()
+}
+
+#[test]
+fn no_answer_holds_what_the_document_does_not_name() {
+    let document: Value = serde_json::from_str(DOCUMENT).unwrap();
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    let open = |schemas: &serde_json::Map<String, Value>| -> Vec<String> {
+        let closed = schemas
+            .iter()
+            .filter(|(name, _)| !OPEN.contains(&name.as_str()));
+        closed
+            .flat_map(|(name, schema)| open_objects(name, schema))
+            .collect()
+    };
+    assert_eq!(open(schemas), [""; 0]);
+    // The control: one object deep in a schema that takes more.
+    let mut opened = schemas.clone();
+    opened["Diff"]["properties"]["line"]["additionalProperties"] = json!(true);
+    assert_eq!(open(&opened), ["Diff/properties/line"]);
+}
+
+/// Findings with everything that one may have, and verdicts of each kind: all of it is described.
+#[test]
+fn what_a_check_finds_is_described_to_its_depth() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &[]);
+    let plan = |tool: &str, reads: &str| {
+        let text = format!("${{ string(steps.{reads}.output.row.total) }}");
+        json!({
+            "schema": "provost/plan/v1", "goal": { "text": "Note the orders" },
+            "steps": [
+                { "id": "count", "tool": tool, "args": { "customer": "ada" } },
+                { "id": "note", "tool": "notes.write", "args": { "path": "a.txt", "text": text } },
+            ],
+            "success": [{ "for": "goal", "check": "${ steps.note.status == \"succeeded\" }" }],
+            "answer": [{ "text": "The note is written.", "cites": ["note"] }],
+        })
+    };
+    let check = |plan: &Value| {
+        let asked = server.ask(&ada, "POST /v1/checks", &json!({ "plan": plan }));
+        asked.is(200).json()
+    };
+    let good = check(&plan("shop.orders", "count"));
+    assert_eq!(good["ok"], true, "{good}");
+    let verdicts = &good["verdicts"];
+    assert_eq!(verdicts["count"]["decision"], "permit", "{verdicts}");
+    assert_eq!(verdicts["note"]["decision"], "ask", "{verdicts}");
+    assert!(verdicts["note"]["ask"]["quorum"].is_u64(), "{verdicts}");
+    let bad = check(&plan("shop.order", "counted"));
+    assert_eq!(
+        (&bad["ok"], &bad["verdicts"]),
+        (&json!(false), &Value::Null)
+    );
+    let has = |field: &str| {
+        let findings = bad["findings"].as_array().unwrap();
+        findings.iter().any(|one| one.get(field).is_some())
+    };
+    assert!(["fix", "hint", "step"].into_iter().all(has), "{bad}");
+    // And a plan that begins nothing says the same in its problem.
+    let begun = json!({ "plan": plan("shop.order", "counted") });
+    let refused = server.ask(&ada, "POST /v1/runs", &begun).is(422).json();
+    assert_eq!(refused["check"]["findings"], bad["findings"]);
 }

@@ -21,6 +21,7 @@ mod ending;
 mod figures;
 mod forged;
 mod hostile;
+mod http2;
 mod in_flight;
 mod kill;
 mod logins;

@@ -240,7 +240,8 @@ impl Drop for Served {
     }
 }
 
-fn read(text: &str) -> Answer {
+/// An answer as its bytes have it.
+pub fn read(text: &str) -> Answer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or_default();
     let mut lines = head.lines();
     let status = lines.next().and_then(|line| line.split(' ').nth(1));

@@ -156,6 +156,48 @@ fn a_stream_goes_on_from_every_place() {
     );
 }
 
+/// An event about a step says which, and how that stands from then on: as the run says itself.
+#[test]
+fn an_event_says_of_its_step_how_it_stands() {
+    let place = team();
+    let server = Served::of(&place);
+    let [ada, bo] = ["ada", "bo"].map(|name| token(&place, name, name, &[]));
+    let run = server.begin(&ada, &note("a"));
+    let card = server.card(&ada, &run);
+    let yes = json!({ "kind": "approve", "card": card });
+    let to = format!("POST /v1/runs/{run}/statements");
+    server.ask(&bo, &to, &yes).is(200);
+    let seq = server.until(&ada, &run, "succeeded")["seq"].clone();
+    let count = usize::try_from(seq.as_u64().unwrap()).unwrap();
+    let all = Listening::from(&server, &ada, Some("0-")).take(count);
+    let of = |step: &str| -> Vec<(String, String)> {
+        let about = all.iter().filter(|sent| sent.data["slot"] == step);
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        { about }
+            .map(|sent| (text(&sent.data["kind"]), text(&sent.data["step"])))
+            .collect()
+    };
+    let pairs = |list: &[(&str, &str)]| -> Vec<(String, String)> {
+        let owned = list.iter();
+        owned
+            .map(|(kind, step)| (kind.to_string(), step.to_string()))
+            .collect()
+    };
+    let read = [
+        ("AttemptStarted", "running"),
+        ("AttemptEnded", ""),
+        ("StepSettled", "succeeded"),
+    ];
+    assert_eq!(of("count"), pairs(&read));
+    let written = [&[("ApprovalRequested", "waiting_approval")], &read[..]].concat();
+    assert_eq!(of("note"), pairs(&written));
+    // Nothing else names a step, and no event tells more than that.
+    let others = all.iter().filter(|sent| sent.data.get("slot").is_none());
+    assert!(others.clone().all(|sent| sent.data.get("step").is_none()));
+    assert_eq!(others.count(), count - read.len() - written.len());
+    assert!(all.iter().all(|sent| sent.data.to_string().len() < 1_024));
+}
+
 #[test]
 fn a_stream_of_an_agent_has_what_it_began() {
     let place = team();
@@ -219,7 +261,12 @@ fn a_stream_says_how_much_waits_for_whom() {
     let server = Served::of(&place);
     let [ada, bo] = ["ada", "bo"].map(|name| token(&place, name, name, &[]));
     let agent = token(&place, "robot", "bo", &["--agent"]);
-    let [none, one] = [0, 1].map(|all| json!({ "all": all, "runs": all, "in_doubt": 0 }));
+    let counted = |all: u8, mine: u8| {
+        let mut counts = json!({ "all": all, "runs": all, "in_doubt": 0, "looked_at": all });
+        counts["mine"] = json!(mine);
+        counts
+    };
+    let [none, one] = [0, 1].map(|all| counted(all, 0));
     let mut streams = [&ada, &agent].map(|token| Listening::from(&server, token, None));
     for stream in &mut streams {
         assert_eq!(stream.next_of("waits").data, none, "each begins with it");
@@ -232,7 +279,15 @@ fn a_stream_says_how_much_waits_for_whom() {
     // Who was away is told where it stands now, and nothing of it moves the place.
     let newest = Listening::from(&server, &bo, None).next().id;
     let mut back = Listening::from(&server, &bo, Some(&newest));
-    assert_eq!(back.next_of("waits").data, one);
+    // Who asked may not say yes, and bo may.
+    assert_eq!(back.next_of("waits").data, counted(1, 1));
+    let count = server.get(&bo, "/v1/inbox/count").is(200).json();
+    assert_eq!(
+        (&count["mine"], &count["looked_at"]),
+        (&json!(1), &json!(1))
+    );
+    let count = server.get(&ada, "/v1/inbox/count").is(200).json();
+    assert_eq!((&count["all"], &count["mine"]), (&json!(1), &json!(0)));
     let yes = json!({ "kind": "approve", "card": card });
     let to = format!("POST /v1/runs/{run}/statements");
     server.ask(&bo, &to, &yes).is(200);

@@ -1,6 +1,7 @@
 //! The feed: events of all runs in the order of their commits, and runs by page.
 //!
-//! Owns what whoever follows a whole journal reads: rows without payloads. Interprets nothing.
+//! Owns what whoever follows a whole journal reads: rows, and of their texts what they say of a
+//! step. Interprets nothing.
 //! INVARIANT: an event is told from any other by its number and its link, so that a journal that
 //! was put back shows.
 
@@ -8,13 +9,14 @@ use std::collections::BTreeSet;
 
 use provost_plan::digest::Digest;
 use provost_plan::policy::{Principal, PrincipalKind};
+use provost_run::event::StepChange;
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, OptionalExtension as _, Row};
 
 use super::read::{self, RunRow};
 use super::{Store, StoreError, begun};
 
-/// An event of any run, without what it tells.
+/// An event of any run, without what else it tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FeedEvent {
     /// Its place in the order of the commits.
@@ -29,6 +31,8 @@ pub struct FeedEvent {
     pub kind: String,
     /// Its link.
     pub link: Digest,
+    /// What it says of a step, if it does and its text was not pruned.
+    pub step: Option<StepChange>,
 }
 
 /// Which runs are on a page. The default is the first page of all.
@@ -54,6 +58,16 @@ pub struct RunPage {
     pub limit: u32,
 }
 
+/// The runs that a page is of, where that is known before it is asked for.
+pub(super) enum Among {
+    /// Any.
+    All,
+    /// The one of this number, and those before it.
+    UpTo(i64),
+    /// Those of these numbers.
+    These(Vec<i64>),
+}
+
 impl Store {
     /// Events after the place `n`, in their order.
     ///
@@ -61,12 +75,21 @@ impl Store {
     /// [`StoreError`] if the journal cannot be read.
     pub fn events_after(&self, n: i64, most: u32) -> Result<Vec<FeedEvent>, StoreError> {
         self.read_rows(|connection| {
-            let mut query = connection.prepare_cached(
-                "SELECT events.n, runs.id, seq, at_ms, kind, link FROM events \
+            let sql = format!(
+                "SELECT {}, CASE WHEN kind IN ('{}') THEN payload END FROM events \
                  LEFT JOIN runs ON runs.n = events.run WHERE events.n > ?1 \
                  ORDER BY events.n LIMIT ?2",
-            )?;
-            query.query_map((n, most), event)?.collect()
+                EVENT_COLUMNS,
+                StepChange::KINDS.join("', '")
+            );
+            let mut query = connection.prepare_cached(&sql)?;
+            let rows = query.query_map((n, most), |row| {
+                let text: Option<String> = row.get(6)?;
+                let found = event(row)?;
+                let step = text.and_then(|text| StepChange::of_stored(&found.kind, &text));
+                Ok(FeedEvent { step, ..found })
+            })?;
+            rows.collect()
         })
     }
 
@@ -93,7 +116,16 @@ impl Store {
     /// # Errors
     /// [`StoreError`] if the journal cannot be read.
     pub fn runs_page(&self, page: &RunPage) -> Result<Vec<(i64, RunRow)>, StoreError> {
-        self.read_rows(|connection| runs_page(connection, page))
+        self.runs_page_among(page, &Among::All)
+    }
+
+    /// [`Store::runs_page`] of some runs alone.
+    pub(super) fn runs_page_among(
+        &self,
+        page: &RunPage,
+        among: &Among,
+    ) -> Result<Vec<(i64, RunRow)>, StoreError> {
+        self.read_rows(|connection| runs_page(connection, page, among))
     }
 
     /// The names of those whom runs act for, in order: each once, whether a person or an agent.
@@ -156,6 +188,9 @@ impl Store {
     }
 }
 
+const EVENT_COLUMNS: &str = "events.n, runs.id, seq, at_ms, kind, link";
+
+/// The columns [`EVENT_COLUMNS`].
 fn event(row: &Row<'_>) -> rusqlite::Result<FeedEvent> {
     Ok(FeedEvent {
         n: row.get(0)?,
@@ -164,12 +199,13 @@ fn event(row: &Row<'_>) -> rusqlite::Result<FeedEvent> {
         at_ms: row.get(3)?,
         kind: row.get(4)?,
         link: Digest::from_bytes(row.get(5)?),
+        step: None,
     })
 }
 
 fn one(connection: &Connection, which: &str, n: i64) -> rusqlite::Result<Option<FeedEvent>> {
     let sql = format!(
-        "SELECT events.n, runs.id, seq, at_ms, kind, link FROM events \
+        "SELECT {EVENT_COLUMNS} FROM events \
          LEFT JOIN runs ON runs.n = events.run {which} LIMIT 1"
     );
     connection
@@ -178,7 +214,11 @@ fn one(connection: &Connection, which: &str, n: i64) -> rusqlite::Result<Option<
         .optional()
 }
 
-fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i64, RunRow)>> {
+fn runs_page(
+    connection: &Connection,
+    page: &RunPage,
+    among: &Among,
+) -> rusqlite::Result<Vec<(i64, RunRow)>> {
     // Why one by one: an index has each status and each principal in the order of the runs, and
     // all of them in none.
     let statuses = page.statuses.iter().map(Some);
@@ -193,7 +233,7 @@ fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i
     let mut rows = Vec::new();
     for status in statuses {
         for principal in &principals {
-            rows.extend(runs_of(connection, page, (status, *principal))?);
+            rows.extend(runs_of(connection, page, among, (status, *principal))?);
         }
     }
     rows.sort_by_key(|(n, _)| std::cmp::Reverse(*n));
@@ -205,6 +245,7 @@ fn runs_page(connection: &Connection, page: &RunPage) -> rusqlite::Result<Vec<(i
 fn runs_of(
     connection: &Connection,
     page: &RunPage,
+    among: &Among,
     (status, principal): (Option<&String>, Option<&Principal>),
 ) -> rusqlite::Result<Vec<(i64, RunRow)>> {
     let (mut conditions, mut values) = begun_with(connection, page, principal)?;
@@ -216,6 +257,14 @@ fn runs_of(
         conditions.push(condition);
         values.push(value);
     };
+    match among {
+        Among::All => {}
+        Among::UpTo(latest) => only(format!("{n} <= ?"), (*latest).into()),
+        Among::These(numbers) => only(
+            format!("{n} IN (SELECT value FROM json_each(?))"),
+            serde_json::json!(numbers).to_string().into(),
+        ),
+    }
     if let Some(before) = page.before {
         only(format!("{n} < ?"), before.into());
     }

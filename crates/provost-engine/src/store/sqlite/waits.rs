@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use provost_plan::digest::Digest;
 use provost_plan::policy::Principal;
 use provost_run::call::Slot;
 use provost_run::state::{WaitKind, Waiting};
@@ -13,6 +14,7 @@ use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, Row, params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::de::value::{Error as WordError, StrDeserializer};
 use serde_json::Value;
 
 use super::{Store, StoreError, begun, feed};
@@ -64,8 +66,11 @@ fn word(value: impl Serialize) -> Option<String> {
     }
 }
 
-fn of_word<T: DeserializeOwned>(word: Option<String>) -> Option<T> {
-    serde_json::from_value(Value::String(word?)).ok()
+/// What a column has of a closed list.
+fn of_word<T: DeserializeOwned>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+    let word = row.get_ref(column)?.as_str_or_null()?;
+    let read = |word| T::deserialize(StrDeserializer::<WordError>::new(word)).ok();
+    Ok(word.and_then(read))
 }
 
 /// A wait of a run that is not over, and its place in the list: the latest run first.
@@ -77,6 +82,8 @@ pub struct PlacedWait {
     pub run: String,
     /// Its goal.
     pub goal: String,
+    /// The link of its last event.
+    pub head: Digest,
     /// What is waited for.
     pub wait: Waiting,
 }
@@ -207,8 +214,9 @@ fn waits_page(connection: &Connection, page: &WaitPage) -> rusqlite::Result<Vec<
             "length(runs.waits) > 0",
         ),
     };
-    let mut sql =
-        format!("SELECT waits.*, runs.n, runs.goal FROM {from} WHERE {begin} AND NOT ({STOPPED})");
+    let mut sql = format!(
+        "SELECT waits.*, runs.n, runs.goal, runs.head FROM {from} WHERE {begin} AND NOT ({STOPPED})"
+    );
     let mut values: Vec<Sql> = Vec::new();
     if let Some((run, n)) = page.after {
         sql.push_str(" AND runs.n <= ? AND (runs.n < ? OR waits.n > ?)");
@@ -237,10 +245,12 @@ fn waits_page(connection: &Connection, page: &WaitPage) -> rusqlite::Result<Vec<
         let wait = read(row)?;
         let place = (row.get(16)?, row.get(1)?);
         let (run, goal) = (row.get(0)?, row.get(17)?);
+        let head = Digest::from_bytes(row.get(18)?);
         Ok(wait.map(|wait| PlacedWait {
             place,
             run,
             goal,
+            head,
             wait,
         }))
     })?;
@@ -256,52 +266,66 @@ fn waits(connection: &Connection) -> rusqlite::Result<Waits> {
     let kept = tx
         .prepare("SELECT 1 FROM pragma_table_info('runs') WHERE name = 'waits'")?
         .exists([])?;
-    let column = if kept { "waits IS NOT NULL" } else { "0" };
+    let sql = match kept {
+        true => format!(
+            "SELECT id, waits IS NOT NULL FROM runs WHERE status IN ({marks}) \
+             AND n NOT IN (SELECT n FROM runs WHERE length(waits) > 0)"
+        ),
+        false => format!("SELECT id, 0 FROM runs WHERE status IN ({marks})"),
+    };
     let mut all = Waits::new();
-    let mut runs = tx.prepare(&format!(
-        "SELECT id, {column} FROM runs WHERE status IN ({marks})"
-    ))?;
+    let mut runs = tx.prepare(&sql)?;
     let mut rows = runs.query(rusqlite::params_from_iter(unfinished))?;
     while let Some(row) = rows.next()? {
         let is_kept: bool = row.get(1)?;
         all.insert(row.get(0)?, is_kept.then(Vec::new));
     }
     if kept {
-        let mut query = tx.prepare("SELECT * FROM waits ORDER BY run, n")?;
+        // Why not by their runs: these stand on as many pages of the journal as there are.
+        let mut query = tx.prepare(
+            "SELECT * FROM waits WHERE run NOT IN \
+             (SELECT id FROM runs WHERE waits IS NULL) \
+             ORDER BY run, n",
+        )?;
         let mut rows = query.query([])?;
+        let mut last: Option<(String, Vec<Waiting>)> = None;
         while let Some(row) = rows.next()? {
-            let run: String = row.get(0)?;
-            if let (Some(Some(list)), Some(wait)) = (all.get_mut(&run), read(row)?) {
+            let run = row.get_ref(0)?.as_str()?;
+            if last.as_ref().is_none_or(|(known, _)| known != run) {
+                let before = last.replace((run.to_owned(), Vec::new()));
+                all.extend(before.map(|(run, list)| (run, Some(list))));
+            }
+            if let (Some((_, list)), Some(wait)) = (&mut last, read(row)?) {
                 list.push(wait);
             }
         }
+        all.extend(last.map(|(run, list)| (run, Some(list))));
     }
     Ok(all)
 }
 
 /// A row; none of a kind that this version does not know.
 fn read(row: &Row<'_>) -> rusqlite::Result<Option<Waiting>> {
-    let kind: String = row.get(2)?;
-    let Some(kind) = WaitKind::of(&kind) else {
+    let Some(kind) = row.get_ref(2)?.as_str_or_null()?.and_then(WaitKind::of) else {
         return Ok(None);
     };
-    let digest: Option<String> = row.get(3)?;
+    let digest = row.get_ref(3)?.as_str_or_null()?;
     let step: Option<String> = row.get(4)?;
     let item: Option<usize> = row.get(5)?;
-    let approved_by: String = row.get(14)?;
+    let approved_by = row.get_ref(14)?.as_str()?;
     Ok(Some(Waiting {
         kind,
         digest: digest.and_then(|digest| digest.parse().ok()),
         slot: step.map(|step| Slot { step, item }),
         operation: row.get(6)?,
-        effect: of_word(row.get(7)?),
-        risk: of_word(row.get(8)?),
+        effect: of_word(row, 7)?,
+        risk: of_word(row, 8)?,
         requester: row.get(9)?,
         planned_by: row.get(10)?,
         asked_at: row.get(11)?,
         expires_at: row.get(12)?,
         quorum: row.get(13)?,
-        approved_by: serde_json::from_str(&approved_by).unwrap_or_default(),
+        approved_by: serde_json::from_str(approved_by).unwrap_or_default(),
         // Why none: a journal of an older format may be read as it is.
         repeats: row.get(15).unwrap_or_default(),
     }))
