@@ -235,8 +235,8 @@ impl Desk {
         }
     }
 
-    /// Whether a viewer may give what an entry of the list waits for; `judge` asks the machine where
-    /// it did not say before.
+    /// Whether a viewer may give what an entry of the list waits for; `judge` asks the machine,
+    /// where it did not say before.
     ///
     /// # Errors
     /// [`Problem`] if the run cannot be read.
