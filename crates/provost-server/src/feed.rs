@@ -49,6 +49,7 @@ pub(crate) struct Feed {
     newest: watch::Sender<i64>,
     open: Arc<Mutex<HashMap<String, usize>>>,
     counts: SharedCounts,
+    rows: SharedRows,
 }
 
 impl Default for Feed {
@@ -57,6 +58,7 @@ impl Default for Feed {
             newest: watch::Sender::new(0),
             open: Arc::default(),
             counts: SharedCounts::default(),
+            rows: SharedRows::default(),
         }
     }
 }
@@ -99,6 +101,26 @@ fn id(n: i64, link: &str) -> String {
 
 fn id_of(event: &FeedEvent) -> String {
     id(event.n, &event.link.short())
+}
+
+/// The rows that were read last: of streams that wake at one place, one reads.
+#[derive(Default)]
+struct SharedRows(Mutex<(i64, i64, Arc<Vec<FeedEvent>>)>);
+
+impl SharedRows {
+    /// Those after a place, where the journal was known to have some up to another.
+    fn after(
+        &self,
+        (at, newest): (i64, i64),
+        store: &Store,
+    ) -> Result<Arc<Vec<FeedEvent>>, StoreError> {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Why not where there were none: some may have come since.
+        if (kept.0, kept.1) != (at, newest) || kept.2.is_empty() {
+            *kept = (at, newest, Arc::new(store.events_after(at, BATCH)?));
+        }
+        Ok(Arc::clone(&kept.2))
+    }
 }
 
 /// A place of one login among those that stream.
@@ -314,7 +336,8 @@ enum Batch {
 fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
     shared.still_counts(viewer)?;
     let store = shared.desk.store()?;
-    let rows = store.events_after(at, BATCH)?;
+    let newest = *shared.feed.newest.borrow();
+    let rows = shared.feed.rows.after((at, newest), store)?;
     let Some(last) = rows.last() else {
         return Ok(Batch::Nothing(standing::of(shared, viewer)?));
     };

@@ -5,7 +5,8 @@
 //! reader. INVARIANT: a stream says both when it begins and whenever they are others, so that
 //! who was away misses no change.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use axum::response::sse::Event as Sent;
 use provost_engine::store::{PlacedWait, WaitCounts, WaitPage};
@@ -49,25 +50,32 @@ impl Standing {
 pub(super) fn of(shared: &Shared, viewer: &Viewer) -> Result<Standing, Problem> {
     let engine = shared.engine();
     let scope = shared.desk.scope(&engine, viewer, RunAction::See)?;
-    let place = *shared.feed.newest.borrow();
-    let counted = shared.feed.counts.at(place, scope.principals(), |only| {
+    let moment = (*shared.feed.newest.borrow(), engine.generation());
+    let count = |only: Option<&[Principal]>| {
         let latest = WaitPage {
             principals: only.map(<[Principal]>::to_vec),
             limit: MINE_AMONG_MAX,
             ..WaitPage::default()
         };
-        let latest = shared.desk.waits_page(&latest)?;
-        Ok((shared.desk.wait_counts(only)?, Arc::new(latest)))
+        Ok(Counted {
+            counts: shared.desk.wait_counts(only)?,
+            latest: shared.desk.waits_page(&latest)?,
+            mine: BTreeMap::new(),
+        })
+    };
+    let counts = &shared.feed.counts;
+    let waits = counts.at(moment, scope.principals(), count, |counted| {
+        let mine = counted.mine_of(viewer, |latest| mine(shared, viewer, latest));
+        json!({
+            "all": counted.counts.all,
+            "runs": counted.counts.runs,
+            "in_doubt": counted.counts.in_doubt,
+            "mine": mine,
+            "looked_at": counted.latest.len(),
+        })
     })?;
-    let (counts, latest) = counted;
     Ok(Standing {
-        waits: json!({
-            "all": counts.all,
-            "runs": counts.runs,
-            "in_doubt": counts.in_doubt,
-            "mine": mine(shared, viewer, &latest),
-            "looked_at": latest.len(),
-        }),
+        waits,
         // Why without findings: they quote the files, which is for who may govern.
         files: files::to_json(&shared.live.stand(), false),
     })
@@ -84,33 +92,52 @@ pub(crate) fn mine(shared: &Shared, viewer: &Viewer, latest: &[PlacedWait]) -> u
     asked.filter(may).count()
 }
 
-/// What is counted: all, and the latest of it.
-type Counted = (WaitCounts, Arc<Vec<PlacedWait>>);
+/// What is counted: all, the latest of it, and how many of these are whose to give.
+pub(super) struct Counted {
+    counts: WaitCounts,
+    latest: Vec<PlacedWait>,
+    mine: BTreeMap<(bool, String), usize>,
+}
+
+impl Counted {
+    /// How many of the latest are a viewer's: counted once for each.
+    fn mine_of(&mut self, viewer: &Viewer, count: impl FnOnce(&[PlacedWait]) -> usize) -> usize {
+        let whose = (viewer.is_person(), viewer.principal.id.clone());
+        let count = || count(&self.latest);
+        *self.mine.entry(whose).or_insert_with(count)
+    }
+}
 
 /// Whose runs are counted; everybody's if it is none.
 type CountedRuns = Option<Vec<Principal>>;
 
-/// The counts at one place of the journal, by whose runs they are of.
+/// A place of the journal, and a reading of the files.
+type Moment = (i64, u64);
+
+/// The counts at one moment, by whose runs they are of.
 #[derive(Default)]
-pub(super) struct SharedCounts(Mutex<(i64, Vec<(CountedRuns, Counted)>)>);
+pub(super) struct SharedCounts(Mutex<(Moment, Vec<(CountedRuns, Counted)>)>);
 
 impl SharedCounts {
     /// Those of these runs. Held while they are counted: of streams that wake at once, one counts.
-    fn at(
+    fn at<T>(
         &self,
-        place: i64,
+        moment: Moment,
         of: CountedRuns,
         count: impl FnOnce(Option<&[Principal]>) -> Result<Counted, Problem>,
-    ) -> Result<Counted, Problem> {
+        say: impl FnOnce(&mut Counted) -> T,
+    ) -> Result<T, Problem> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.0 != place {
-            *kept = (place, Vec::new());
+        if kept.0 != moment {
+            *kept = (moment, Vec::new());
         }
-        if let Some((_, counts)) = kept.1.iter().find(|(known, _)| *known == of) {
-            return Ok(counts.clone());
+        let known = kept.1.iter_mut().find(|(known, _)| *known == of);
+        if let Some((_, counted)) = known {
+            return Ok(say(counted));
         }
-        let counts = count(of.as_deref())?;
-        kept.1.push((of, counts.clone()));
-        Ok(counts)
+        let mut counted = count(of.as_deref())?;
+        let said = say(&mut counted);
+        kept.1.push((of, counted));
+        Ok(said)
     }
 }
