@@ -50,26 +50,23 @@ const ASIDE: &str = "
     that which when who whom whether what where why how since before after because if unless until";
 
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
-    of_criteria(pass, found);
-    let unlooked = unlooked(pass, found);
+    let unproven = unproven(pass);
+    of_criteria(pass, &unproven, found);
+    let unlooked = unlooked(pass, &unproven, found);
     found.extend(unlooked);
-    let said = |proof: &&Proof| {
-        let at = proof.check.span();
-        let mut own = found
-            .iter()
-            .filter(|one| one.code == Code::ReadsProveEffect);
-        own.any(|one| one.span == at)
-    };
-    let silent: Vec<&Proof> = pass
-        .plan
-        .success
-        .iter()
-        .filter(|proof| !said(proof))
-        .collect();
+    let proofs = pass.plan.success.iter();
+    let silent: Vec<&Proof> = proofs.filter(|proof| !is_said(found, proof)).collect();
     found.extend(silent.into_iter().filter_map(|proof| {
         let mut parts = proof.check.whole()?.conjuncts().iter();
         parts.find_map(|part| of_old_reading(pass, proof, part))
     }));
+}
+
+/// Whether a proof is found already.
+fn is_said(found: &[Diagnostic], proof: &Proof) -> bool {
+    let at = proof.check.span();
+    let mut own = found.iter();
+    own.any(|one| one.code == Code::ReadsProveEffect && one.span == at)
 }
 
 /// A part of a proof that asks for what a read found before a write, where the plan reads the same
@@ -126,8 +123,7 @@ fn of_old_step(pass: &Pass<'_>, proof: &Proof, part: &Expr, old: &Step) -> Optio
     )
 }
 
-fn of_criteria(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
-    let unproven = unproven(pass);
+fn of_criteria(pass: &Pass<'_>, unproven: &[&Step], found: &mut Vec<Diagnostic>) {
     let all = pass.plan.steps.iter().filter(|s| does(pass, s)).count();
     for criterion in &pass.terms.goal.success {
         let named = || {
@@ -170,7 +166,7 @@ fn of_criteria(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             (None, false) => {
                 let all_unproven = unproven.len() == all;
                 let looked = (&read, only_read);
-                match by_looks(pass, criterion, (&unproven, all_unproven), looked) {
+                match by_looks(pass, criterion, (unproven, all_unproven), looked) {
                     Some(message) => message,
                     None => continue,
                 }
@@ -194,19 +190,12 @@ fn of_criteria(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
 
 /// A proof that says what another says already, or that a call was looked up for which no proof
 /// looks at, where a step that does something is looked at by none.
-fn unlooked(pass: &Pass<'_>, found: &[Diagnostic]) -> Vec<Diagnostic> {
-    let unproven = unproven(pass);
+fn unlooked(pass: &Pass<'_>, unproven: &[&Step], found: &[Diagnostic]) -> Vec<Diagnostic> {
     let Some(first) = unproven.first() else {
         return Vec::new();
     };
-    let is_said = |proof: &Proof| {
-        let at = proof.check.span();
-        found
-            .iter()
-            .any(|one| one.code == Code::ReadsProveEffect && one.span == at)
-    };
     let proofs = pass.plan.success.iter().enumerate();
-    let open = proofs.filter(|(_, proof)| !is_said(proof));
+    let open = proofs.filter(|(_, proof)| !is_said(found, proof));
     open.filter_map(|(at, proof)| {
         let id = &proof.criterion.value;
         let mut before = pass.plan.success.iter().take(at);
