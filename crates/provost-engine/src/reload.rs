@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use tokio::sync::{Mutex, watch};
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Interval, MissedTickBehavior};
 
 use crate::clock::now_ms;
 use crate::engine::{Engine, EngineError};
@@ -76,6 +76,48 @@ pub struct LiveWorkspace {
     reading: Mutex<()>,
     reread: Arc<Reread>,
     fits: Box<FitForProcess>,
+}
+
+/// What files have become, once two looks in a row find the same. Why not at the first: whoever
+/// writes several files, or a long one, may not be done.
+pub struct SettledFiles<T> {
+    looks: Interval,
+    before: Option<T>,
+}
+
+impl<T> Default for SettledFiles<T> {
+    /// The first look is at once, and each other [`FILES_LOOK`] after the one before.
+    fn default() -> Self {
+        let mut looks = tokio::time::interval(FILES_LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self {
+            looks,
+            before: None,
+        }
+    }
+}
+
+impl<T: PartialEq + Send + 'static> SettledFiles<T> {
+    /// The next change, which `look` finds as long as nothing is done about it; none once the
+    /// process is told to end.
+    pub async fn next(
+        &mut self,
+        halt: &mut watch::Receiver<bool>,
+        look: &(impl Fn() -> Option<T> + Clone + Send + 'static),
+    ) -> Option<T> {
+        loop {
+            tokio::select! {
+                _ = halt.wait_for(|told| *told) => return None,
+                _ = self.looks.tick() => {}
+            }
+            let before = self.before.take();
+            let looked = tokio::task::spawn_blocking(look.clone()).await;
+            self.before = looked.ok().flatten();
+            if self.before.is_some() && self.before == before {
+                return self.before.take();
+            }
+        }
+    }
 }
 
 impl LiveWorkspace {
@@ -180,26 +222,12 @@ impl LiveWorkspace {
 
     /// Looks at the files until the process is told to end, and reads them anew once they changed.
     pub async fn watch(self: &Arc<Self>, mut halt: watch::Receiver<bool>) {
-        let mut looks = tokio::time::interval(FILES_LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut before = None;
-        loop {
-            tokio::select! {
-                _ = halt.wait_for(|told| *told) => return,
-                _ = looks.tick() => {}
-            }
-            let live = Arc::clone(self);
-            let looked = tokio::task::spawn_blocking(move || live.unknown_texts()).await;
-            // Why at the second look: whoever writes several files, or a long one, may not be done.
-            let Ok(Some(now)) = looked else {
-                before = None;
-                continue;
-            };
-            if before.replace(now.clone()) == Some(now) {
-                before = None;
-                // Why ignored: why not is kept, and told to whoever looks.
-                let _ = self.read_anew().await;
-            }
+        let mut changes = SettledFiles::default();
+        let live = Arc::clone(self);
+        let look = move || live.unknown_texts();
+        while changes.next(&mut halt, &look).await.is_some() {
+            // Why ignored: why not is kept, and told to whoever looks.
+            let _ = self.read_anew().await;
         }
     }
 

@@ -8,15 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use provost_engine::clock::now_ms;
-use provost_engine::limits::FILES_LOOK;
-use provost_engine::reload::LiveWorkspace;
+use provost_engine::reload::{LiveWorkspace, SettledFiles};
 use provost_engine::workspace::TlsSettings;
 use ring::digest::{Context, SHA256};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, crypto};
 use tokio::sync::watch;
-use tokio::time::MissedTickBehavior;
 use tokio_rustls::TlsAcceptor;
 
 use super::ServeError;
@@ -58,6 +56,12 @@ struct FilesRead {
     acceptor: Result<TlsAcceptor, ServeError>,
 }
 
+impl PartialEq for FilesRead {
+    fn eq(&self, other: &Self) -> bool {
+        self.digest == other.digest
+    }
+}
+
 impl Certificate {
     /// The one of these settings.
     ///
@@ -93,25 +97,11 @@ impl Certificate {
         live: Arc<LiveWorkspace>,
         mut halt: watch::Receiver<bool>,
     ) {
-        let mut looks = tokio::time::interval(FILES_LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut before = None;
-        loop {
-            tokio::select! {
-                _ = halt.wait_for(|told| *told) => return,
-                _ = looks.tick() => {}
-            }
-            let certificate = Arc::clone(&self);
-            let looked = tokio::task::spawn_blocking(move || certificate.unknown_files()).await;
-            let Ok(Some(now)) = looked else {
-                before = None;
-                continue;
-            };
-            // Why at the second look: whoever writes two files may have written one.
-            if before.replace(now.digest.clone()).as_ref() == Some(&now.digest) {
-                before = None;
-                live.tell(self.replace(now));
-            }
+        let mut changes = SettledFiles::default();
+        let certificate = Arc::clone(&self);
+        let look = move || certificate.unknown_files();
+        while let Some(now) = changes.next(&mut halt, &look).await {
+            live.tell(self.replace(now));
         }
     }
 
