@@ -5,6 +5,7 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import { createServer } from "node:http";
+import { gzipSync } from "node:zlib";
 import { after, test } from "node:test";
 import { Stage, faults, unseen } from "./stage.mjs";
 
@@ -374,4 +375,54 @@ test("the controls: a planted fault, a refused style and a foreign request are s
   const until = Date.now() + 10_000;
   while (page.wrong.length < 2 && Date.now() < until) await page.waitForTimeout(50);
   assert.match(page.wrong.join("\n"), /Content Security Policy/);
+});
+
+test("script and style are small", async () => {
+  const place = await stage("sla");
+  const page = await place.browser();
+  const sizes = { script: 0, stylesheet: 0 };
+  const read = [];
+  page.on("response", (answer) => {
+    const kind = answer.request().resourceType();
+    if (kind in sizes) read.push(answer.body().then((body) => (sizes[kind] += gzipSync(body).length)));
+  });
+  await place.enter(page);
+  await Promise.all(read);
+  console.log(`gzipped: script ${sizes.script} bytes, style ${sizes.stylesheet} bytes`);
+  for (const [kind, most] of [["script", 20_000], ["stylesheet", 10_000]]) {
+    assert.ok(sizes[kind] > 0, `no ${kind} was seen`);
+    assert.ok(sizes[kind] < most, `${kind}: ${sizes[kind]} bytes`);
+  }
+});
+
+test("a run of 1,000 steps is drawn at once", async () => {
+  const patch = (text) => `${text}\n[limits]\nsteps = 1000\ncalls = 10000\nattempts = 10000\nwall = "24h"\n`;
+  const place = await stage("sla", { patch });
+  const steps = Array.from({ length: 1000 }, (_, at) => ({
+    id: `s${at}`, tool: "tickets.count", args: { project: "PAY" },
+    needs: at < 25 ? [] : [`s${at - 25}`, `s${at - 1 - (at * 7) % 24}`],
+  }));
+  const plan = {
+    schema: "provost/plan/v1", goal: { text: "Count many times" }, steps,
+    success: [{ for: "goal", check: '${ steps.s999.status == "succeeded" }' }],
+    answer: [{ text: "counted", cites: ["s999"] }],
+  };
+  const page = await place.browser();
+  await place.enter(page);
+  const run = await place.ran(plan);
+  const drawn = [];
+  for (let round = 0; round < 5; round += 1) {
+    await page.goto(`${place.origin}/runs/${run}`);
+    // From the last byte of the page to the frame after all is laid out.
+    drawn.push(await page.evaluate(() => new Promise((done) => {
+      requestAnimationFrame(() => requestAnimationFrame(() => {
+        done(performance.now() - performance.getEntriesByType("navigation")[0].responseStart);
+      }));
+    })));
+  }
+  // Why fewer than 1,000: steps that are alike are drawn as one, and so is what stands beside much else.
+  assert.ok((await page.locator(".node").count()) >= 40);
+  const middle = drawn.sort((one, other) => one - other)[2];
+  console.log(`1,000 steps drawn in ${drawn.map((ms) => ms.toFixed(0)).join(", ")} ms`);
+  assert.ok(middle < Number(process.env.PAGES_DRAWN ?? 500), `${middle} ms`);
 });

@@ -123,6 +123,14 @@ export class Stage {
     await page.waitForLoadState();
   }
 
+  // Runs a plan to its end, and gives the id of the run.
+  async ran(plan) {
+    const file = join(this.dir, "plan.json");
+    writeFileSync(file, JSON.stringify(plan));
+    const said = await this.command("apply", file, "--json");
+    return said.match(/^run ([a-z2-7]+)/m)[1];
+  }
+
   // How often the world was made to do this, as its ledger has it: to send a page, if nothing else.
   async sent(route = "POST /pages") {
     const answer = await fetch(`${this.pager}/ledger`);
