@@ -19,10 +19,9 @@ mod workspace;
 
 use axum::http::header;
 use axum::response::IntoResponse;
-use axum::routing::put;
 
 use crate::feed;
-use crate::routes::{Route, deletes, posts, reads, signed_in};
+use crate::routes::{Route, deletes, posts, puts, reads};
 
 /// Entries of a list, unless more or fewer are asked for.
 const LIST_DEFAULT: usize = 50;
@@ -63,7 +62,7 @@ pub(crate) fn routes() -> Vec<Route> {
         reads("/v1/playbooks", workspace::playbooks),
         reads("/v1/evidence/{digest}", evidence::get),
         reads("/v1/stops", workspace::stops),
-        signed_in("PUT", "/v1/stops/{scope}/{name}", put(workspace::stop)),
+        puts("/v1/stops/{scope}/{name}", workspace::stop),
         deletes("/v1/stops/{scope}/{name}", workspace::lift),
         reads("/v1/sessions", logins::sessions),
         deletes("/v1/sessions", logins::end_sessions),

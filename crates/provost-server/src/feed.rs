@@ -21,7 +21,7 @@ use provost_engine::store::{FeedEvent, Store, StoreError};
 use provost_plan::policy::RunAction;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::api::input::Parameters;
 use crate::app::{App, Shared};
@@ -30,7 +30,7 @@ use crate::problem::{Problem, ProblemKind};
 
 mod standing;
 
-pub(crate) use standing::{MINE_AMONG_MAX, mine};
+pub(crate) use standing::waiting;
 use standing::{SharedCounts, Standing};
 
 /// How often the journal is looked at.
@@ -39,6 +39,9 @@ const LOOK: Duration = Duration::from_millis(25);
 const BATCH: u32 = 200;
 /// How often a stream that is silent says where it stands, and is looked at anew.
 const ALIVE: Duration = Duration::from_secs(15);
+/// Most streams that read at once. Why: a commit wakes them all, and each reads on a thread; what
+/// they read is shared, so that more of them are no faster.
+const TURNS: usize = 8;
 /// Most streams of one login.
 const STREAMS_MAX: usize = 8;
 /// How soon a reader comes back to a server that ended.
@@ -50,6 +53,7 @@ pub(crate) struct Feed {
     open: Arc<Mutex<HashMap<String, usize>>>,
     counts: SharedCounts,
     rows: SharedRows,
+    turns: Semaphore,
 }
 
 impl Default for Feed {
@@ -59,6 +63,7 @@ impl Default for Feed {
             open: Arc::default(),
             counts: SharedCounts::default(),
             rows: SharedRows::default(),
+            turns: Semaphore::new(TURNS),
         }
     }
 }
@@ -306,6 +311,8 @@ impl Follower {
     /// Reads what came since, for a login that still counts; if nothing came, how it stands.
     async fn fill(&mut self) -> Result<(), Problem> {
         let (viewer, at) = (self.viewer.clone(), self.at);
+        // Why none if it is closed: it never is.
+        let _turn = self.app.feed.turns.acquire().await.ok();
         let read = self.app.read(move |shared| batch(shared, &viewer, at));
         match read.await? {
             Batch::Came(at, events) => {

@@ -3,10 +3,15 @@
 //! Owns the table, from which the router is built and by which tests ask every route. Answers
 //! nothing. INVARIANT: a route that is not in the table does not exist.
 
+use std::pin::Pin;
+use std::sync::Arc;
+
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::handler::Handler;
 use axum::middleware::{from_fn, from_fn_with_state};
-use axum::routing::{MethodRouter, any, delete, get, post};
+use axum::response::Response;
+use axum::routing::{MethodFilter, any, on};
 
 use crate::app::App;
 use crate::limits::BODY_BYTES_MAX;
@@ -24,33 +29,60 @@ enum Access {
     Program,
 }
 
-/// A route.
-pub(crate) struct Route {
-    method: &'static str,
-    path: &'static str,
-    access: Access,
-    handler: MethodRouter<App>,
+/// What a route is asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Get,
+    Post,
+    Put,
+    Delete,
 }
 
-fn open(method: &'static str, path: &'static str, handler: MethodRouter<App>) -> Route {
-    Route {
-        method,
-        path,
-        access: Access::Open,
-        handler,
+impl Method {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Put => MethodFilter::PUT,
+            Self::Delete => MethodFilter::DELETE,
+        }
     }
 }
 
-pub(crate) fn signed_in(
-    method: &'static str,
+type Answering = Pin<Box<dyn Future<Output = Response> + Send>>;
+
+/// A handler whose own type is gone. Why: the router makes hundreds of functions for each type of
+/// handler, and most of the time that this crate compiled went into those.
+type AnyHandler = Arc<dyn Fn(Request, App) -> Answering + Send + Sync>;
+
+/// A route.
+pub(crate) struct Route {
+    method: Method,
     path: &'static str,
-    handler: MethodRouter<App>,
-) -> Route {
-    Route {
-        method,
-        path,
-        access: Access::SignedIn,
-        handler,
+    access: Access,
+    handler: AnyHandler,
+}
+
+impl Route {
+    fn new<H, T>(method: Method, path: &'static str, access: Access, handler: H) -> Self
+    where
+        H: Handler<T, App>,
+    {
+        Self {
+            method,
+            path,
+            access,
+            handler: Arc::new(move |request, app| Box::pin(handler.clone().call(request, app))),
+        }
     }
 }
 
@@ -73,7 +105,7 @@ pub fn listed() -> Vec<ListedRoute> {
         .into_iter()
         .filter(|route| !is_page(route.path) && route.access != Access::Program);
     let listed = of_programs.map(|route| ListedRoute {
-        method: route.method,
+        method: route.method.word(),
         path: route.path,
         is_open: route.access == Access::Open,
     });
@@ -84,7 +116,7 @@ pub fn listed() -> Vec<ListedRoute> {
 #[must_use]
 pub fn routed() -> Vec<String> {
     let table = table().into_iter();
-    let named = table.map(|route| format!("{} {}", route.method, route.path));
+    let named = table.map(|route| format!("{} {}", route.method.word(), route.path));
     named.collect()
 }
 
@@ -98,54 +130,47 @@ fn table() -> Vec<Route> {
 
 fn doors() -> Vec<Route> {
     vec![
-        open("GET", "/healthz", get(api::health::alive)),
-        open("GET", "/readyz", get(api::health::ready)),
-        open("GET", "/openapi.json", get(api::openapi)),
-        open("GET", "/assets/{hash}/{name}", get(assets::get)),
-        open("GET", "/login", get(page::login::show)),
-        open("POST", "/login/link", post(door::link::spend)),
-        open("GET", "/login/oidc", get(door::oidc::begin)),
-        open("GET", door::oidc::BACK, get(door::oidc::back)),
-        signed_in("POST", "/logout", post(door::link::sign_out)),
+        open("/healthz", api::health::alive),
+        open("/readyz", api::health::ready),
+        open("/openapi.json", api::openapi),
+        open("/assets/{hash}/{name}", assets::get),
+        open("/login", page::login::show),
+        Route::new(Method::Post, "/login/link", Access::Open, door::link::spend),
+        open("/login/oidc", door::oidc::begin),
+        open(door::oidc::BACK, door::oidc::back),
+        posts("/logout", door::link::sign_out),
         planning(),
     ]
 }
 
 /// Where MCP clients plan.
 fn planning() -> Route {
-    Route {
-        method: "POST",
-        path: mcp::PATH,
-        access: Access::Program,
-        handler: any(mcp::answer),
-    }
+    Route::new(Method::Post, mcp::PATH, Access::Program, mcp::answer)
+}
+
+/// A route that answers `GET`, for everybody.
+fn open<H: Handler<T, App>, T>(path: &'static str, handler: H) -> Route {
+    Route::new(Method::Get, path, Access::Open, handler)
 }
 
 /// A route that answers `GET`, for who is signed in.
-pub(crate) fn reads<H, T>(path: &'static str, handler: H) -> Route
-where
-    H: axum::handler::Handler<T, App>,
-    T: 'static,
-{
-    signed_in("GET", path, get(handler))
+pub(crate) fn reads<H: Handler<T, App>, T>(path: &'static str, handler: H) -> Route {
+    Route::new(Method::Get, path, Access::SignedIn, handler)
 }
 
 /// A route that answers `POST`, for who is signed in.
-pub(crate) fn posts<H, T>(path: &'static str, handler: H) -> Route
-where
-    H: axum::handler::Handler<T, App>,
-    T: 'static,
-{
-    signed_in("POST", path, post(handler))
+pub(crate) fn posts<H: Handler<T, App>, T>(path: &'static str, handler: H) -> Route {
+    Route::new(Method::Post, path, Access::SignedIn, handler)
+}
+
+/// A route that answers `PUT`, for who is signed in.
+pub(crate) fn puts<H: Handler<T, App>, T>(path: &'static str, handler: H) -> Route {
+    Route::new(Method::Put, path, Access::SignedIn, handler)
 }
 
 /// A route that answers `DELETE`, for who is signed in.
-pub(crate) fn deletes<H, T>(path: &'static str, handler: H) -> Route
-where
-    H: axum::handler::Handler<T, App>,
-    T: 'static,
-{
-    signed_in("DELETE", path, delete(handler))
+pub(crate) fn deletes<H: Handler<T, App>, T>(path: &'static str, handler: H) -> Route {
+    Route::new(Method::Delete, path, Access::SignedIn, handler)
 }
 
 /// Whether a path is a page for people, and no resource for programs.
@@ -178,14 +203,16 @@ async fn nothing() -> Problem {
 }
 
 fn with(router: Router<App>, route: Route) -> Router<App> {
-    let handler = match route.access {
-        Access::Open => route.handler.route_layer(from_fn(door::same_site)),
+    let Route { handler, .. } = route;
+    let answer = move |State(app): State<App>, request: Request| handler(request, app);
+    let methods = match route.access {
+        Access::Open => on(route.method.filter(), answer).route_layer(from_fn(door::same_site)),
         // Why here: who is not signed in is told so before a body is read.
-        Access::SignedIn => route.handler.route_layer(from_fn(door::require)),
+        Access::SignedIn => on(route.method.filter(), answer).route_layer(from_fn(door::require)),
         // Why all of it: the methods are MCP's to know.
-        Access::Program => route.handler.layer(from_fn(door::require_token)),
+        Access::Program => any(answer).layer(from_fn(door::require_token)),
     };
-    router.route(route.path, handler)
+    router.route(route.path, methods)
 }
 
 /// The door stands before every route, and before those that are not there.

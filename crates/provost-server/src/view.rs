@@ -294,15 +294,6 @@ impl Desk {
         Ok(history::waits_page(self.store()?, page)?)
     }
 
-    /// How much waits for people, of what the viewer may see.
-    ///
-    /// # Errors
-    /// [`Problem`] if the journal cannot be read.
-    pub fn inbox_counts(&self, engine: &Engine, viewer: &Viewer) -> Result<WaitCounts, Problem> {
-        let only = self.scope(engine, viewer, RunAction::See)?.principals();
-        self.wait_counts(only.as_deref())
-    }
-
     /// How much waits for people, of everybody's runs or of those that act for one of these.
     ///
     /// # Errors

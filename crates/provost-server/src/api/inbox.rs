@@ -15,7 +15,7 @@ use super::input::Parameters;
 use super::{LIST_DEFAULT, LIST_MAX, wait};
 use crate::app::{App, Shared};
 use crate::door::Viewer;
-use crate::feed::{MINE_AMONG_MAX, mine};
+use crate::feed::waiting;
 use crate::problem::{Problem, ProblemKind};
 
 /// Most entries that one request looks at, of which `mine` may leave few: `after` goes on.
@@ -122,19 +122,15 @@ fn read(
 pub(crate) async fn count(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
     let counts = app
         .read(move |shared| {
-            let counts = shared.desk.inbox_counts(&shared.engine(), &viewer)?;
-            let latest = WaitPage {
-                limit: MINE_AMONG_MAX,
-                ..WaitPage::default()
-            };
-            let latest = shared.desk.inbox(&shared.engine(), &viewer, latest)?;
+            let waiting = waiting(shared, &viewer)?;
+            let counts = &waiting.counts;
             Ok(json!({
                 "schema": "provost/inbox-count/v1",
                 "all": counts.all,
                 "runs": counts.runs,
                 "in_doubt": counts.in_doubt,
-                "mine": mine(shared, &viewer, &latest),
-                "looked_at": latest.len(),
+                "mine": waiting.mine_of(shared, &viewer),
+                "looked_at": waiting.latest.len(),
                 "oldest_ms": counts.oldest_ms.map(|at| (now_ms() - at).max(0)),
             }))
         })

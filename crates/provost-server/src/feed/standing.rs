@@ -1,12 +1,12 @@
 //! What a stream says beside the events of the journal: how much waits, and how the files stand.
 //!
-//! Owns what a stream said last, and the counts that streams of the same scope share. Who may give
+//! Owns what a stream said last, and the counts that streams and pages of the same scope share. Who may give
 //! what waits is the machine's word. Neither has a place in the journal, so neither moves that of a
 //! reader. INVARIANT: a stream says both when it begins and whenever they are others, so that
 //! who was away misses no change.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::response::sse::Event as Sent;
 use provost_engine::store::{PlacedWait, WaitCounts, WaitPage};
@@ -21,7 +21,7 @@ use crate::problem::Problem;
 
 /// Among how many waits, the latest, those are counted that a reader may give: of all of them the
 /// machine would have to read every run that waits.
-pub(crate) const MINE_AMONG_MAX: u32 = 200;
+const MINE_AMONG_MAX: u32 = 200;
 
 /// What one stream said last.
 #[derive(Clone, Debug, Default)]
@@ -48,9 +48,33 @@ impl Standing {
 /// # Errors
 /// [`Problem`] if the journal cannot be read.
 pub(super) fn of(shared: &Shared, viewer: &Viewer) -> Result<Standing, Problem> {
+    let counted = counted(shared, viewer, *shared.feed.newest.borrow())?;
+    Ok(Standing {
+        waits: json!({
+            "all": counted.counts.all,
+            "runs": counted.counts.runs,
+            "in_doubt": counted.counts.in_doubt,
+            "mine": counted.mine_of(shared, viewer),
+            "looked_at": counted.latest.len(),
+        }),
+        // Why without findings: they quote the files, which is for who may govern.
+        files: files::to_json(&shared.live.stand(), false),
+    })
+}
+
+/// How much waits, of what a viewer may see, as the journal is now.
+///
+/// # Errors
+/// [`Problem`] if the journal cannot be read.
+pub(crate) fn waiting(shared: &Shared, viewer: &Viewer) -> Result<Arc<Counted>, Problem> {
+    let newest = shared.desk.store()?.newest_event()?;
+    counted(shared, viewer, newest.map_or(0, |event| event.n))
+}
+
+/// The same at a place of the journal: counted once for all whose runs are the same.
+fn counted(shared: &Shared, viewer: &Viewer, newest: i64) -> Result<Arc<Counted>, Problem> {
     let engine = shared.engine();
     let scope = shared.desk.scope(&engine, viewer, RunAction::See)?;
-    let moment = (*shared.feed.newest.borrow(), engine.generation());
     let count = |only: Option<&[Principal]>| {
         let latest = WaitPage {
             principals: only.map(<[Principal]>::to_vec),
@@ -60,29 +84,15 @@ pub(super) fn of(shared: &Shared, viewer: &Viewer) -> Result<Standing, Problem> 
         Ok(Counted {
             counts: shared.desk.wait_counts(only)?,
             latest: shared.desk.waits_page(&latest)?,
-            mine: BTreeMap::new(),
+            mine: Mutex::default(),
         })
     };
-    let counts = &shared.feed.counts;
-    let waits = counts.at(moment, scope.principals(), count, |counted| {
-        let mine = counted.mine_of(viewer, |latest| mine(shared, viewer, latest));
-        json!({
-            "all": counted.counts.all,
-            "runs": counted.counts.runs,
-            "in_doubt": counted.counts.in_doubt,
-            "mine": mine,
-            "looked_at": counted.latest.len(),
-        })
-    })?;
-    Ok(Standing {
-        waits,
-        // Why without findings: they quote the files, which is for who may govern.
-        files: files::to_json(&shared.live.stand(), false),
-    })
+    let moment = (newest, engine.generation());
+    shared.feed.counts.at(moment, scope.principals(), count)
 }
 
 /// How many of these a viewer may give. What a run waits for that cannot be read, nobody may.
-pub(crate) fn mine(shared: &Shared, viewer: &Viewer, latest: &[PlacedWait]) -> usize {
+fn mine(shared: &Shared, viewer: &Viewer, latest: &[PlacedWait]) -> usize {
     let may = |one: &&PlacedWait| {
         let asked = wait::may_placed(shared, viewer, one);
         asked.is_ok_and(|may| may.is_ok())
@@ -93,18 +103,24 @@ pub(crate) fn mine(shared: &Shared, viewer: &Viewer, latest: &[PlacedWait]) -> u
 }
 
 /// What is counted: all, the latest of it, and how many of these are whose to give.
-pub(super) struct Counted {
-    counts: WaitCounts,
-    latest: Vec<PlacedWait>,
-    mine: BTreeMap<(bool, String), usize>,
+pub(crate) struct Counted {
+    pub(crate) counts: WaitCounts,
+    pub(crate) latest: Vec<PlacedWait>,
+    mine: Mutex<BTreeMap<(bool, String), usize>>,
 }
 
 impl Counted {
-    /// How many of the latest are a viewer's: counted once for each.
-    fn mine_of(&mut self, viewer: &Viewer, count: impl FnOnce(&[PlacedWait]) -> usize) -> usize {
+    /// How many of the latest are a viewer's. Why not held while the machine is asked: that may be
+    /// of 200 runs, and it keeps what it said.
+    pub(crate) fn mine_of(&self, shared: &Shared, viewer: &Viewer) -> usize {
         let whose = (viewer.is_person(), viewer.principal.id.clone());
-        let count = || count(&self.latest);
-        *self.mine.entry(whose).or_insert_with(count)
+        let kept = || self.mine.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = kept().get(&whose).copied();
+        known.unwrap_or_else(|| {
+            let counted = mine(shared, viewer, &self.latest);
+            kept().insert(whose, counted);
+            counted
+        })
     }
 }
 
@@ -116,28 +132,26 @@ type Moment = (i64, u64);
 
 /// The counts at one moment, by whose runs they are of.
 #[derive(Default)]
-pub(super) struct SharedCounts(Mutex<(Moment, Vec<(CountedRuns, Counted)>)>);
+pub(super) struct SharedCounts(Mutex<(Moment, Vec<(CountedRuns, Arc<Counted>)>)>);
 
 impl SharedCounts {
     /// Those of these runs. Held while they are counted: of streams that wake at once, one counts.
-    fn at<T>(
+    fn at(
         &self,
         moment: Moment,
         of: CountedRuns,
         count: impl FnOnce(Option<&[Principal]>) -> Result<Counted, Problem>,
-        say: impl FnOnce(&mut Counted) -> T,
-    ) -> Result<T, Problem> {
+    ) -> Result<Arc<Counted>, Problem> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.0 != moment {
             *kept = (moment, Vec::new());
         }
-        let known = kept.1.iter_mut().find(|(known, _)| *known == of);
+        let known = kept.1.iter().find(|(known, _)| *known == of);
         if let Some((_, counted)) = known {
-            return Ok(say(counted));
+            return Ok(counted.clone());
         }
-        let mut counted = count(of.as_deref())?;
-        let said = say(&mut counted);
-        kept.1.push((of, counted));
-        Ok(said)
+        let counted = Arc::new(count(of.as_deref())?);
+        kept.1.push((of, counted.clone()));
+        Ok(counted)
     }
 }

@@ -11,6 +11,7 @@ use super::runs::{RunRowView, rows};
 use super::waits::{self, WaitView};
 use super::{Frame, Person, html};
 use crate::app::App;
+use crate::feed::waiting;
 use crate::problem::Problem;
 
 /// Most runs below what waits.
@@ -35,7 +36,7 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let frame = Frame::of(&viewer, "inbox");
     let page = app.read(move |shared| {
-        let count = shared.desk.inbox_counts(&shared.engine(), &viewer)?;
+        let count = waiting(shared, &viewer)?.counts.all;
         let of = |kind, limit| WaitPage {
             kind,
             limit,
@@ -52,7 +53,6 @@ pub(crate) async fn show(
         let waits = found.iter();
         let waits = waits.map(|one| waits::of_row(&one.run, &one.goal, &one.wait));
         let waits = waits.collect();
-        let count = count.all;
         let scope = shared
             .desk
             .scope(&shared.engine(), &viewer, RunAction::See)?;
