@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use axum::extract::State;
@@ -18,7 +18,7 @@ use futures::stream::{Stream, unfold};
 use provost_engine::engine::Engine;
 use provost_engine::reload::FilesState;
 use provost_engine::store::{FeedEvent, Store, StoreError};
-use provost_plan::policy::RunAction;
+use provost_plan::policy::{Principal, RunAction};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
@@ -26,6 +26,7 @@ use tokio::sync::{Semaphore, watch};
 use crate::api::input::Parameters;
 use crate::app::{App, Shared};
 use crate::door::{Login, Viewer};
+use crate::may::RequesterScope;
 use crate::problem::{Problem, ProblemKind};
 
 mod standing;
@@ -33,8 +34,13 @@ mod standing;
 pub(crate) use standing::waiting;
 use standing::{SharedCounts, Standing};
 
-/// How often the journal is looked at.
-const LOOK: Duration = Duration::from_millis(25);
+/// How often the journal is looked at, while what came of it is told at once.
+const LOOK: Duration = Duration::from_millis(10);
+/// How many looks in a row tell of something before streams are woken ten times a second only. Why:
+/// to wake 200 of them takes as long as many commits do, and under load nobody reads faster.
+const AT_ONCE: u32 = 50;
+/// How many looks pass until one more may tell at once.
+const LOOKS_BETWEEN: u32 = 10;
 /// Most events that are read at once.
 const BATCH: u32 = 200;
 /// How often a stream that is silent says where it stands, and is looked at anew.
@@ -73,22 +79,26 @@ pub(crate) async fn tail(app: App) {
     let mut halt = app.halt.clone();
     let mut looks = tokio::time::interval(LOOK);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // In looks: what a stream is told at once takes from it.
+    let mut credit = AT_ONCE * LOOKS_BETWEEN;
     loop {
         tokio::select! {
             _ = halt.wait_for(|told| *told) => return,
             _ = looks.tick() => {}
         }
+        credit = (credit + 1).min(AT_ONCE * LOOKS_BETWEEN);
         // Why only then: nobody listens, and who comes reads where the journal stands.
-        if app.feed.newest.receiver_count() == 0 {
+        if app.feed.newest.receiver_count() == 0 || credit < LOOKS_BETWEEN {
             continue;
         }
         let newest = app.read(|shared| Ok(newest(shared.desk.store()?)?.0)).await;
         if let Ok(newest) = newest {
-            app.feed.newest.send_if_modified(|known| {
+            let has_moved = app.feed.newest.send_if_modified(|known| {
                 let moved = *known != newest;
                 *known = newest;
                 moved
             });
+            credit -= LOOKS_BETWEEN * u32::from(has_moved);
         }
     }
 }
@@ -108,23 +118,60 @@ fn id_of(event: &FeedEvent) -> String {
     id(event.n, &event.link.short())
 }
 
-/// The rows that were read last: of streams that wake at one place, one reads.
+/// The rows that were read last, and what was told of them: of streams that wake at one place, one
+/// reads, and of those that may see the same runs, one writes it down.
 #[derive(Default)]
-struct SharedRows(Mutex<(i64, i64, Arc<Vec<FeedEvent>>)>);
+struct SharedRows(Mutex<LastRead>);
+
+#[derive(Default)]
+struct LastRead {
+    /// After which place, and how far the journal was known to go.
+    place: (i64, i64),
+    rows: Arc<Vec<FeedEvent>>,
+    told: Vec<(Audience, Arc<Vec<Sent>>)>,
+}
+
+/// Whose runs may be seen, everybody's if it is none, by which reading of the files.
+type Audience = (Option<Vec<Principal>>, u64);
 
 impl SharedRows {
     /// Those after a place, where the journal was known to have some up to another.
-    fn after(
-        &self,
-        (at, newest): (i64, i64),
-        store: &Store,
-    ) -> Result<Arc<Vec<FeedEvent>>, StoreError> {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn after(&self, place: (i64, i64), store: &Store) -> Result<Arc<Vec<FeedEvent>>, StoreError> {
+        let mut kept = self.lock();
         // Why not where there were none: some may have come since.
-        if (kept.0, kept.1) != (at, newest) || kept.2.is_empty() {
-            *kept = (at, newest, Arc::new(store.events_after(at, BATCH)?));
+        if kept.place != place || kept.rows.is_empty() {
+            *kept = LastRead {
+                place,
+                rows: Arc::new(store.events_after(place.0, BATCH)?),
+                told: Vec::new(),
+            };
         }
-        Ok(Arc::clone(&kept.2))
+        Ok(Arc::clone(&kept.rows))
+    }
+
+    /// What an audience is told of these rows.
+    fn told(
+        &self,
+        rows: &Arc<Vec<FeedEvent>>,
+        audience: Audience,
+        write: impl FnOnce() -> Result<Vec<Sent>, Problem>,
+    ) -> Result<Arc<Vec<Sent>>, Problem> {
+        let mut kept = self.lock();
+        // Why by the rows themselves: others may have been read since.
+        if !Arc::ptr_eq(&kept.rows, rows) {
+            return Ok(Arc::new(write()?));
+        }
+        let known = kept.told.iter().find(|(known, _)| *known == audience);
+        if let Some((_, told)) = known {
+            return Ok(Arc::clone(told));
+        }
+        let told = Arc::new(write()?);
+        kept.told.push((audience, Arc::clone(&told)));
+        Ok(told)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LastRead> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -349,13 +396,20 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
         return Ok(Batch::Nothing(standing::of(shared, viewer)?));
     };
     let after = last.n;
-    let scope = shared
-        .desk
-        .scope(&shared.engine(), viewer, RunAction::See)?;
+    let engine = shared.engine();
+    let scope = shared.desk.scope(&engine, viewer, RunAction::See)?;
+    let audience = (scope.clone().principals(), engine.generation());
+    let told = { &shared.feed.rows }.told(&rows, audience, || told(shared, &scope, &rows))?;
+    Ok(Batch::Came(after, told.iter().cloned().collect()))
+}
+
+/// What of these rows is told to who may see runs of this scope.
+fn told(shared: &Shared, scope: &RequesterScope, rows: &[FeedEvent]) -> Result<Vec<Sent>, Problem> {
+    let store = shared.desk.store()?;
     let runs: BTreeSet<&String> = rows.iter().filter_map(|row| row.run.as_ref()).collect();
     let mut statuses = BTreeMap::new();
     for run in runs {
-        if shared.desk.is_in(&scope, run)? {
+        if shared.desk.is_in(scope, run)? {
             let waits = store.waits_of(run)?.len();
             statuses.insert(run.clone(), (store.run(run)?.status, waits));
         }
@@ -384,5 +438,5 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
         }
         Some(sent.event("run").data(data.to_string()))
     });
-    Ok(Batch::Came(after, events.collect()))
+    Ok(events.collect())
 }
