@@ -11,10 +11,12 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::sse::{Event as Sent, Sse};
-use futures::stream::{Stream, unfold};
+use axum::http::{HeaderMap, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::stream::unfold;
 use provost_engine::engine::Engine;
 use provost_engine::reload::FilesState;
 use provost_engine::store::{FeedEvent, Store, StoreError};
@@ -30,19 +32,21 @@ use crate::may::RequesterScope;
 use crate::problem::{Problem, ProblemKind};
 
 mod standing;
+mod text;
 
 pub(crate) use standing::waiting;
 use standing::{SharedCounts, Standing};
+use text::EventText;
 
 /// How often the journal is looked at, while what came of it is told at once.
 const LOOK: Duration = Duration::from_millis(10);
-/// How many looks in a row tell of something before streams are woken ten times a second only. Why:
-/// to wake 200 of them takes as long as many commits do, and under load nobody reads faster.
+/// How many looks in a row tell of something before streams are woken five times a second only.
+/// Why: to wake 200 of them takes as long as many commits do, and under load nobody reads faster.
 const AT_ONCE: u32 = 50;
 /// How many looks pass until one more may tell at once.
-const LOOKS_BETWEEN: u32 = 10;
+const LOOKS_BETWEEN: u32 = 20;
 /// Most events that are read at once.
-const BATCH: u32 = 200;
+const BATCH: u32 = 500;
 /// How often a stream that is silent says where it stands, and is looked at anew.
 const ALIVE: Duration = Duration::from_secs(15);
 /// Most streams that read at once. Why: a commit wakes them all, and each reads on a thread; what
@@ -118,17 +122,19 @@ fn id_of(event: &FeedEvent) -> String {
     id(event.n, &event.link.short())
 }
 
+/// How many readings are kept: streams that go on reading are at several places.
+const READINGS: usize = 16;
+
 /// The rows that were read last, and what was told of them: of streams that wake at one place, one
 /// reads, and of those that may see the same runs, one writes it down.
 #[derive(Default)]
-struct SharedRows(Mutex<LastRead>);
+struct SharedRows(Mutex<VecDeque<Reading>>);
 
-#[derive(Default)]
-struct LastRead {
+struct Reading {
     /// After which place, and how far the journal was known to go.
     place: (i64, i64),
     rows: Arc<Vec<FeedEvent>>,
-    told: Vec<(Audience, Arc<Vec<Sent>>)>,
+    told: Vec<(Audience, Bytes)>,
 }
 
 /// Whose runs may be seen, everybody's if it is none, by which reading of the files.
@@ -139,14 +145,25 @@ impl SharedRows {
     fn after(&self, place: (i64, i64), store: &Store) -> Result<Arc<Vec<FeedEvent>>, StoreError> {
         let mut kept = self.lock();
         // Why not where there were none: some may have come since.
-        if kept.place != place || kept.rows.is_empty() {
-            *kept = LastRead {
-                place,
-                rows: Arc::new(store.events_after(place.0, BATCH)?),
-                told: Vec::new(),
-            };
+        let known = kept
+            .iter()
+            .find(|one| one.place == place && !one.rows.is_empty());
+        if let Some(known) = known {
+            return Ok(Arc::clone(&known.rows));
         }
-        Ok(Arc::clone(&kept.rows))
+        let (at, newest) = place;
+        let mut rows = store.events_after(at, BATCH)?;
+        // Why no further: a stream that ran after what comes meanwhile would never wait for a wake.
+        rows.retain(|row| row.n <= newest);
+        let rows = Arc::new(rows);
+        kept.retain(|one| one.place != place);
+        kept.truncate(READINGS - 1);
+        kept.push_front(Reading {
+            place,
+            rows: Arc::clone(&rows),
+            told: Vec::new(),
+        });
+        Ok(rows)
     }
 
     /// What an audience is told of these rows.
@@ -154,23 +171,25 @@ impl SharedRows {
         &self,
         rows: &Arc<Vec<FeedEvent>>,
         audience: Audience,
-        write: impl FnOnce() -> Result<Vec<Sent>, Problem>,
-    ) -> Result<Arc<Vec<Sent>>, Problem> {
+        write: impl FnOnce() -> Result<Bytes, Problem>,
+    ) -> Result<Bytes, Problem> {
         let mut kept = self.lock();
         // Why by the rows themselves: others may have been read since.
-        if !Arc::ptr_eq(&kept.rows, rows) {
-            return Ok(Arc::new(write()?));
-        }
-        let known = kept.told.iter().find(|(known, _)| *known == audience);
+        let reading = kept.iter_mut().find(|one| Arc::ptr_eq(&one.rows, rows));
+        let Some(reading) = reading else {
+            drop(kept);
+            return write();
+        };
+        let known = reading.told.iter().find(|(known, _)| *known == audience);
         if let Some((_, told)) = known {
-            return Ok(Arc::clone(told));
+            return Ok(told.clone());
         }
-        let told = Arc::new(write()?);
-        kept.told.push((audience, Arc::clone(&told)));
+        let told = write()?;
+        reading.told.push((audience, told.clone()));
         Ok(told)
     }
 
-    fn lock(&self) -> MutexGuard<'_, LastRead> {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<Reading>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -223,7 +242,7 @@ struct Follower {
     files: watch::Receiver<FilesState>,
     said: Standing,
     halt: watch::Receiver<bool>,
-    ready: VecDeque<Sent>,
+    ready: VecDeque<Bytes>,
     over: bool,
     _place: StreamPlace,
 }
@@ -241,7 +260,7 @@ pub(crate) async fn stream(
     viewer: Viewer,
     headers: HeaderMap,
     Parameters(asked): Parameters<StreamQuery>,
-) -> Result<Sse<impl Stream<Item = Result<Sent, Infallible>>>, Problem> {
+) -> Result<Response, Problem> {
     let place = StreamPlace::take(&app.feed, &viewer)?;
     // Why first: what is committed from here on wakes the stream.
     let newest = app.feed.newest.subscribe();
@@ -264,14 +283,19 @@ pub(crate) async fn stream(
         _place: place,
     };
     if let Some(id) = reset {
-        let event = Sent::default().event("reset").id(id).data("{}");
-        follower.ready.push_back(event);
+        let mut text = EventText::default();
+        text.placed(&id, "reset", &json!({}));
+        follower.ready.push_back(text.into_bytes());
     }
     let events = unfold(follower, |mut follower| async move {
         let next = follower.next().await?;
-        Some((Ok(next), follower))
+        Some((Ok::<_, Infallible>(next), follower))
     });
-    Ok(Sse::new(events))
+    let heads = [
+        (header::CONTENT_TYPE, text::MEDIA_TYPE),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
+    Ok((heads, Body::from_stream(events)).into_response())
 }
 
 /// Where a stream goes on; with the id of the newest event where that is not where it was left.
@@ -295,7 +319,7 @@ fn where_from(shared: &Shared, after: Option<&str>) -> Result<(i64, Option<Strin
 }
 
 impl Follower {
-    async fn next(&mut self) -> Option<Sent> {
+    async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 return Some(event);
@@ -323,9 +347,10 @@ impl Follower {
     }
 
     fn bye(&mut self, why: &str) {
-        let data = json!({ "why": why }).to_string();
-        let event = Sent::default().event("bye").retry(RETRY).data(data);
-        self.ready.push_back(event);
+        let mut text = EventText::default();
+        text.retry(RETRY);
+        text.event("bye", &json!({ "why": why }));
+        self.ready.push_back(text.into_bytes());
         self.over = true;
     }
 
@@ -348,10 +373,18 @@ impl Follower {
             Ok(event.map_or_else(|| id(0, ""), |event| id_of(&event)))
         });
         match stands.await {
-            Ok(id) => self
-                .ready
-                .push_back(Sent::default().id(id).comment("alive")),
+            Ok(id) => {
+                let mut text = EventText::default();
+                text.alive(&id);
+                self.ready.push_back(text.into_bytes());
+            }
             Err(problem) => self.bye(problem.kind.name()),
+        }
+    }
+
+    fn tell(&mut self, text: Bytes) {
+        if !text.is_empty() {
+            self.ready.push_back(text);
         }
     }
 
@@ -359,14 +392,19 @@ impl Follower {
     async fn fill(&mut self) -> Result<(), Problem> {
         let (viewer, at) = (self.viewer.clone(), self.at);
         // Why none if it is closed: it never is.
-        let _turn = self.app.feed.turns.acquire().await.ok();
+        let turn = self.app.feed.turns.acquire().await.ok();
         let read = self.app.read(move |shared| batch(shared, &viewer, at));
-        match read.await? {
+        let read = read.await;
+        drop(turn);
+        match read? {
             Batch::Came(at, events) => {
                 self.at = at;
-                self.ready.extend(events);
+                self.tell(events);
             }
-            Batch::Nothing(now) => self.ready.extend(self.said.changed(now)),
+            Batch::Nothing(now) => {
+                let changed = self.said.changed(now);
+                self.tell(changed);
+            }
         }
         Ok(())
     }
@@ -382,7 +420,7 @@ enum Wake {
 /// What follows a place.
 enum Batch {
     /// The events that a viewer may see, and the place after all of them.
-    Came(i64, Vec<Sent>),
+    Came(i64, Bytes),
     /// How it stands, once a reader is there. Why only then: to count delays no event.
     Nothing(Standing),
 }
@@ -400,11 +438,11 @@ fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
     let scope = shared.desk.scope(&engine, viewer, RunAction::See)?;
     let audience = (scope.clone().principals(), engine.generation());
     let told = { &shared.feed.rows }.told(&rows, audience, || told(shared, &scope, &rows))?;
-    Ok(Batch::Came(after, told.iter().cloned().collect()))
+    Ok(Batch::Came(after, told))
 }
 
 /// What of these rows is told to who may see runs of this scope.
-fn told(shared: &Shared, scope: &RequesterScope, rows: &[FeedEvent]) -> Result<Vec<Sent>, Problem> {
+fn told(shared: &Shared, scope: &RequesterScope, rows: &[FeedEvent]) -> Result<Bytes, Problem> {
     let store = shared.desk.store()?;
     let runs: BTreeSet<&String> = rows.iter().filter_map(|row| row.run.as_ref()).collect();
     let mut statuses = BTreeMap::new();
@@ -414,13 +452,16 @@ fn told(shared: &Shared, scope: &RequesterScope, rows: &[FeedEvent]) -> Result<V
             statuses.insert(run.clone(), (store.run(run)?.status, waits));
         }
     }
-    let events = rows.iter().filter_map(|row| {
-        let sent = Sent::default().id(id_of(row));
+    let mut text = EventText::default();
+    for row in rows {
         let Some(run) = &row.run else {
             let data = json!({ "at_ms": row.at_ms, "kind": row.kind });
-            return Some(sent.event("stop").data(data.to_string()));
+            text.placed(&id_of(row), "stop", &data);
+            continue;
         };
-        let (status, waits) = statuses.get(run)?;
+        let Some((status, waits)) = statuses.get(run) else {
+            continue;
+        };
         let mut data = json!({
             "run": run,
             "seq": row.seq,
@@ -436,7 +477,7 @@ fn told(shared: &Shared, scope: &RequesterScope, rows: &[FeedEvent]) -> Result<V
                 .map(|status| ("step".to_owned(), json!(status.word())));
             data.extend(status);
         }
-        Some(sent.event("run").data(data.to_string()))
-    });
-    Ok(events.collect())
+        text.placed(&id_of(row), "run", &data);
+    }
+    Ok(text.into_bytes())
 }

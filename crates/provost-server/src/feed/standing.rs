@@ -1,18 +1,19 @@
 //! What a stream says beside the events of the journal: how much waits, and how the files stand.
 //!
-//! Owns what a stream said last, and the counts that streams and pages of the same scope share. Who may give
-//! what waits is the machine's word. Neither has a place in the journal, so neither moves that of a
-//! reader. INVARIANT: a stream says both when it begins and whenever they are others, so that
+//! Owns what a stream said last, and the counts that streams and pages of one scope share. Who may
+//! give what waits is the machine's word. Neither has a place in the journal, so neither moves that
+//! of a reader. INVARIANT: a stream says both when it begins and whenever they are others, so that
 //! who was away misses no change.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::response::sse::Event as Sent;
+use bytes::Bytes;
 use provost_engine::store::{PlacedWait, WaitCounts, WaitPage};
 use provost_plan::policy::{Principal, RunAction};
 use serde_json::{Value, json};
 
+use super::text::EventText;
 use crate::api::wait;
 use crate::app::Shared;
 use crate::door::Viewer;
@@ -32,14 +33,19 @@ pub(super) struct Standing {
 
 impl Standing {
     /// What is another since it was said last.
-    pub(super) fn changed(&mut self, now: Self) -> impl Iterator<Item = Sent> {
+    pub(super) fn changed(&mut self, now: Self) -> Bytes {
         let before = std::mem::replace(self, now.clone());
         let pairs = [
             ("waits", before.waits, now.waits),
             ("workspace", before.files, now.files),
         ];
-        let changed = pairs.into_iter().filter(|(_, before, now)| before != now);
-        changed.map(|(kind, _, now)| Sent::default().event(kind).data(now.to_string()))
+        let mut text = EventText::default();
+        for (kind, before, now) in pairs {
+            if before != now {
+                text.event(kind, &now);
+            }
+        }
+        text.into_bytes()
     }
 }
 
