@@ -138,7 +138,14 @@ type Moment = (i64, u64);
 
 /// The counts at one moment, by whose runs they are of.
 #[derive(Default)]
-pub(super) struct SharedCounts(Mutex<(Moment, Vec<(CountedRuns, Arc<Counted>)>)>);
+struct CountsAt {
+    moment: Moment,
+    counted: Vec<(CountedRuns, Arc<Counted>)>,
+}
+
+/// The counts of the latest moment that somebody asked for.
+#[derive(Default)]
+pub(super) struct SharedCounts(Mutex<CountsAt>);
 
 impl SharedCounts {
     /// Those of these runs. Held while they are counted: of streams that wake at once, one counts.
@@ -149,15 +156,18 @@ impl SharedCounts {
         count: impl FnOnce(Option<&[Principal]>) -> Result<Counted, Problem>,
     ) -> Result<Arc<Counted>, Problem> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if kept.0 != moment {
-            *kept = (moment, Vec::new());
+        if kept.moment != moment {
+            *kept = CountsAt {
+                moment,
+                counted: Vec::new(),
+            };
         }
-        let known = kept.1.iter().find(|(known, _)| *known == of);
+        let known = kept.counted.iter().find(|(known, _)| *known == of);
         if let Some((_, counted)) = known {
             return Ok(counted.clone());
         }
         let counted = Arc::new(count(of.as_deref())?);
-        kept.1.push((of, counted.clone()));
+        kept.counted.push((of, counted.clone()));
         Ok(counted)
     }
 }
