@@ -143,20 +143,18 @@ type Audience = (Option<Vec<Principal>>, u64);
 impl SharedRows {
     /// Those after a place, where the journal was known to have some up to another.
     fn after(&self, place: (i64, i64), store: &Store) -> Result<Arc<Vec<FeedEvent>>, StoreError> {
+        let (at, newest) = place;
+        if at >= newest {
+            return Ok(Arc::default());
+        }
         let mut kept = self.lock();
-        // Why not where there were none: some may have come since.
-        let known = kept
-            .iter()
-            .find(|one| one.place == place && !one.rows.is_empty());
-        if let Some(known) = known {
+        if let Some(known) = kept.iter().find(|one| one.place == place) {
             return Ok(Arc::clone(&known.rows));
         }
-        let (at, newest) = place;
         let mut rows = store.events_after(at, BATCH)?;
         // Why no further: a stream that ran after what comes meanwhile would never wait for a wake.
         rows.retain(|row| row.n <= newest);
         let rows = Arc::new(rows);
-        kept.retain(|one| one.place != place);
         kept.truncate(READINGS - 1);
         kept.push_front(Reading {
             place,

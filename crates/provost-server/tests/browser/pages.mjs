@@ -413,7 +413,7 @@ test("a run of 1,000 steps is drawn at once", async () => {
   const drawn = [];
   for (let round = 0; round < 5; round += 1) {
     await page.goto(`${place.origin}/runs/${run}`);
-    // From the last byte of the page to the frame after all is laid out.
+    // From the first byte of the page to the frame after all is laid out.
     drawn.push(await page.evaluate(() => new Promise((done) => {
       requestAnimationFrame(() => requestAnimationFrame(() => {
         done(performance.now() - performance.getEntriesByType("navigation")[0].responseStart);
