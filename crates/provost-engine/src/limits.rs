@@ -16,6 +16,8 @@ pub const PRUNED_PIECES_MAX: usize = 1_000;
 pub const PRUNED_RUNS_MAX: usize = 100;
 /// How long one process waits for another one's commit.
 pub const BUSY_WAIT: Duration = Duration::from_secs(10);
+/// How long it waits before it asks again, where SQLite does not wait itself.
+pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(2);
 /// How long the writer must have been idle before it checkpoints.
 pub const CHECKPOINT_IDLE: Duration = Duration::from_millis(250);
 /// Commits after which a checkpoint is due.

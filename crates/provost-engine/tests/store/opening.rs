@@ -39,6 +39,25 @@ fn a_store_is_created_private_and_out_of_version_control() {
     );
 }
 
+/// The first calls of a new directory come at once, and each looks while another creates.
+#[test]
+fn a_store_that_many_open_first_is_one_store_to_all() {
+    for _ in 0..60 {
+        let dir = tempfile::tempdir().unwrap();
+        let start = std::sync::Barrier::new(8);
+        let open = || {
+            start.wait();
+            Store::open(dir.path()).map(drop)
+        };
+        std::thread::scope(|scope| {
+            let opened: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            for one in opened {
+                one.join().unwrap().unwrap();
+            }
+        });
+    }
+}
+
 #[test]
 fn a_file_that_is_no_database_is_named_and_left_alone() {
     let dir = tempfile::tempdir().unwrap();

@@ -51,7 +51,10 @@ fn begun(stage: &Stage, runs: u32) -> u32 {
             in_time.fetch_add(u32::from(running), Ordering::Relaxed);
             let _ = child.kill();
         }
-        child.wait_with_output().unwrap();
+        let ended = child.wait_with_output().unwrap();
+        // Why: a process that could not begin would spend nothing, and look like a kept limit.
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_ne!(ended.status.code(), Some(2), "{said}");
     };
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {

@@ -3,14 +3,15 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::time::Instant;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::error::plain;
 use super::{JOURNAL_FILE, StoreError, budgets, earlier, file_size, log};
 use crate::clock::now_ms;
-use crate::limits::{BUSY_WAIT, CHECKPOINT_PAGES_MAX};
+use crate::limits::{BUSY_PAUSE, BUSY_WAIT, CHECKPOINT_PAGES_MAX};
 use crate::owner::random_name;
 
 /// The format of journals that this version writes.
@@ -97,9 +98,7 @@ pub(super) fn read_write(dir: &Path, pages_max: Option<u32>) -> Result<Connectio
             upgrade(&mut connection, &path)?;
         }
     }
-    let mode: String = connection
-        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
-        .map_err(opening)?;
+    let mode = write_ahead(&connection).map_err(opening)?;
     if mode != "wal" {
         return Err(StoreError::NotWritable {
             path,
@@ -124,6 +123,22 @@ pub(super) fn read_write(dir: &Path, pages_max: Option<u32>) -> Result<Connectio
     connection.set_prepared_statement_cache_capacity(64);
     keep_plans(&connection).map_err(opening)?;
     Ok(connection)
+}
+
+/// Keeps a log beside the file from now on: the mode that the file system allows.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<String> {
+    let until = Instant::now() + BUSY_WAIT;
+    loop {
+        let mode = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0));
+        // Why again: SQLite does not wait here, and of two that open a new journal at once one
+        // would be told that it is busy.
+        let is_busy = matches!(&mode, Err(error)
+            if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy));
+        if !is_busy || Instant::now() >= until {
+            return mode;
+        }
+        std::thread::sleep(BUSY_PAUSE);
+    }
 }
 
 /// The connection for reads of a process that also writes the journal `path`.
@@ -211,6 +226,11 @@ enum Found {
 
 fn check_format(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
     let opening = |error| StoreError::opening(path, error);
+    // Why one: of what another process creates between two reads, half would be seen.
+    let moment = match connection.is_autocommit() {
+        true => Some(connection.unchecked_transaction().map_err(opening)?),
+        false => None,
+    };
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let format = number("user_version").map_err(|error| file_size::first_read(path, error))?;
     file_size::check(connection)?;
@@ -218,6 +238,7 @@ fn check_format(connection: &Connection, path: &Path) -> Result<Found, StoreErro
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
         .map_err(opening)?;
+    drop(moment);
     if (format, application, tables) == (0, 0, 0) {
         return Ok(Found::Empty);
     }
