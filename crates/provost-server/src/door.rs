@@ -249,20 +249,24 @@ fn authenticate(app: &App, headers: &HeaderMap) -> Result<Option<Viewer>, Proble
 }
 
 impl Shared {
-    /// Whether a login counts still: it may have been ended since it was looked at, and whose it is
-    /// may have left.
+    /// When a login ends that counts still, in milliseconds since 1970: it may have been ended
+    /// since it was looked at.
     ///
     /// # Errors
-    /// [`ProblemKind::NotSignedIn`] or [`ProblemKind::Unlisted`] if so.
-    pub(crate) fn still_counts(&self, viewer: &Viewer) -> Result<(), Problem> {
-        let counts = match &viewer.login {
-            Login::Session { digest, .. } => self.database.session_counts(digest)?,
-            Login::Token { name, .. } => self.database.token_counts(name)?,
+    /// [`ProblemKind::NotSignedIn`] if it ended.
+    pub(crate) fn login_ends(&self, viewer: &Viewer) -> Result<i64, Problem> {
+        let ends = match &viewer.login {
+            Login::Session { digest, .. } => self.database.session_ends(digest)?,
+            Login::Token { name, .. } => self.database.token_ends(name)?,
         };
-        if !counts {
-            let detail = "the login has ended";
-            return Err(Problem::new(ProblemKind::NotSignedIn, detail));
-        }
+        ends.ok_or_else(|| Problem::new(ProblemKind::NotSignedIn, "the login has ended"))
+    }
+
+    /// Refuses who has left since.
+    ///
+    /// # Errors
+    /// [`ProblemKind::Unlisted`] if so.
+    pub(crate) fn refuse_unlisted(&self, viewer: &Viewer) -> Result<(), Problem> {
         self.door.refuse_unlisted(self, &viewer.principal.id)
     }
 }

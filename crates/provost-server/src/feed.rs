@@ -1,14 +1,14 @@
 //! The event stream: that something changed, for everybody who looks.
 //!
 //! Owns the one reader that tails the journal, and what each stream has sent so far. A stream holds
-//! a place and no queue, so that a slow one reads its rest from the journal. How much waits and how
-//! the files stand has no place there: `standing` says it. INVARIANT: after a place that the
-//! journal still has, every event follows once and in order; after any other comes a reset, never
-//! silence.
+//! a place and no queue, so that a slow one reads its rest from the journal. What several of them
+//! read is `shared`; how much waits and how the files stand, `standing` says. INVARIANT: after a
+//! place that the journal still has, every event follows once and in order; after any other comes
+//! a reset, never silence.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -17,23 +17,25 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream::unfold;
+use provost_engine::clock::now_ms;
 use provost_engine::engine::Engine;
 use provost_engine::reload::FilesState;
 use provost_engine::store::{FeedEvent, Store, StoreError};
-use provost_plan::policy::{Principal, RunAction};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::{Semaphore, watch};
 
 use crate::api::input::Parameters;
 use crate::app::{App, Shared};
+use crate::door::database::LoginsRevision;
 use crate::door::{Login, Viewer};
-use crate::may::RequesterScope;
 use crate::problem::{Problem, ProblemKind};
 
+mod shared;
 mod standing;
 mod text;
 
+use shared::{SharedRows, SharedScopes};
 pub(crate) use standing::waiting;
 use standing::{SharedCounts, Standing};
 use text::EventText;
@@ -45,34 +47,41 @@ const LOOK: Duration = Duration::from_millis(10);
 const AT_ONCE: u32 = 50;
 /// How many looks pass until one more may tell at once.
 const LOOKS_BETWEEN: u32 = 20;
-/// Most events that are read at once.
-const BATCH: u32 = 500;
 /// How often a stream that is silent says where it stands, and is looked at anew.
 const ALIVE: Duration = Duration::from_secs(15);
-/// Most streams that read at once. Why: a commit wakes them all, and each reads on a thread; what
-/// they read is shared, so that more of them are no faster.
-const TURNS: usize = 8;
+/// Most streams that read at once. Why few: a commit wakes them all, and what one has read the
+/// others need not.
+const TURNS: usize = 4;
 /// Most streams of one login.
 const STREAMS_MAX: usize = 8;
 /// How soon a reader comes back to a server that ended.
 const RETRY: Duration = Duration::from_secs(2);
 
-/// The newest place, and how many streams each login has.
+/// Where the journal stood when it was looked at, and who was signed in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct FeedMoment {
+    newest: i64,
+    logins: LoginsRevision,
+}
+
+/// The latest moment, how many streams each login has, and what they share.
 pub(crate) struct Feed {
-    newest: watch::Sender<i64>,
+    moment: watch::Sender<FeedMoment>,
     open: Arc<Mutex<HashMap<String, usize>>>,
     counts: SharedCounts,
     rows: SharedRows,
+    scopes: SharedScopes,
     turns: Semaphore,
 }
 
 impl Default for Feed {
     fn default() -> Self {
         Self {
-            newest: watch::Sender::new(0),
+            moment: watch::Sender::default(),
             open: Arc::default(),
             counts: SharedCounts::default(),
             rows: SharedRows::default(),
+            scopes: SharedScopes::default(),
             turns: Semaphore::new(TURNS),
         }
     }
@@ -92,19 +101,25 @@ pub(crate) async fn tail(app: App) {
         }
         credit = (credit + 1).min(AT_ONCE * LOOKS_BETWEEN);
         // Why only then: nobody listens, and who comes reads where the journal stands.
-        if app.feed.newest.receiver_count() == 0 || credit < LOOKS_BETWEEN {
+        if app.feed.moment.receiver_count() == 0 || credit < LOOKS_BETWEEN {
             continue;
         }
-        let newest = app.read(|shared| Ok(newest(shared.desk.store()?)?.0)).await;
-        if let Ok(newest) = newest {
-            let has_moved = app.feed.newest.send_if_modified(|known| {
-                let moved = *known != newest;
-                *known = newest;
+        if let Ok(moment) = app.read(moment).await {
+            let has_moved = app.feed.moment.send_if_modified(|known| {
+                let moved = *known != moment;
+                *known = moment;
                 moved
             });
             credit -= LOOKS_BETWEEN * u32::from(has_moved);
         }
     }
+}
+
+fn moment(shared: &Shared) -> Result<FeedMoment, Problem> {
+    let (newest, _) = newest(shared.desk.store()?)?;
+    // Why after it: a login that ended before an event was committed hears nothing of it.
+    let logins = shared.database.revision()?;
+    Ok(FeedMoment { newest, logins })
 }
 
 /// The newest place, and its id.
@@ -120,76 +135,6 @@ fn id(n: i64, link: &str) -> String {
 
 fn id_of(event: &FeedEvent) -> String {
     id(event.n, &event.link.short())
-}
-
-/// How many readings are kept: streams that go on reading are at several places.
-const READINGS: usize = 16;
-
-/// The rows that were read last, and what was told of them: of streams that wake at one place, one
-/// reads, and of those that may see the same runs, one writes it down.
-#[derive(Default)]
-struct SharedRows(Mutex<VecDeque<Reading>>);
-
-struct Reading {
-    /// After which place, and how far the journal was known to go.
-    place: (i64, i64),
-    rows: Arc<Vec<FeedEvent>>,
-    told: Vec<(Audience, Bytes)>,
-}
-
-/// Whose runs may be seen, everybody's if it is none, by which reading of the files.
-type Audience = (Option<Vec<Principal>>, u64);
-
-impl SharedRows {
-    /// Those after a place, where the journal was known to have some up to another.
-    fn after(&self, place: (i64, i64), store: &Store) -> Result<Arc<Vec<FeedEvent>>, StoreError> {
-        let (at, newest) = place;
-        if at >= newest {
-            return Ok(Arc::default());
-        }
-        let mut kept = self.lock();
-        if let Some(known) = kept.iter().find(|one| one.place == place) {
-            return Ok(Arc::clone(&known.rows));
-        }
-        let mut rows = store.events_after(at, BATCH)?;
-        // Why no further: a stream that ran after what comes meanwhile would never wait for a wake.
-        rows.retain(|row| row.n <= newest);
-        let rows = Arc::new(rows);
-        kept.truncate(READINGS - 1);
-        kept.push_front(Reading {
-            place,
-            rows: Arc::clone(&rows),
-            told: Vec::new(),
-        });
-        Ok(rows)
-    }
-
-    /// What an audience is told of these rows.
-    fn told(
-        &self,
-        rows: &Arc<Vec<FeedEvent>>,
-        audience: Audience,
-        write: impl FnOnce() -> Result<Bytes, Problem>,
-    ) -> Result<Bytes, Problem> {
-        let mut kept = self.lock();
-        // Why by the rows themselves: others may have been read since.
-        let reading = kept.iter_mut().find(|one| Arc::ptr_eq(&one.rows, rows));
-        let Some(reading) = reading else {
-            drop(kept);
-            return write();
-        };
-        let known = reading.told.iter().find(|(known, _)| *known == audience);
-        if let Some((_, told)) = known {
-            return Ok(told.clone());
-        }
-        let told = write()?;
-        reading.told.push((audience, told.clone()));
-        Ok(told)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<Reading>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// A place of one login among those that stream.
@@ -233,9 +178,10 @@ impl Drop for StreamPlace {
 /// One stream.
 struct Follower {
     app: App,
-    viewer: Viewer,
+    viewer: Arc<Viewer>,
+    login: Option<CheckedLogin>,
     at: i64,
-    newest: watch::Receiver<i64>,
+    moment: watch::Receiver<FeedMoment>,
     engines: watch::Receiver<Arc<Engine>>,
     files: watch::Receiver<FilesState>,
     said: Standing,
@@ -261,7 +207,7 @@ pub(crate) async fn stream(
 ) -> Result<Response, Problem> {
     let place = StreamPlace::take(&app.feed, &viewer)?;
     // Why first: what is committed from here on wakes the stream.
-    let newest = app.feed.newest.subscribe();
+    let moment = app.feed.moment.subscribe();
     let last = headers.get("last-event-id").and_then(|id| id.to_str().ok());
     let after = last.map(str::to_owned).or(asked.after);
     let (at, reset) = app
@@ -273,9 +219,10 @@ pub(crate) async fn stream(
         files: app.live.changes(),
         said: Standing::default(),
         app,
-        viewer,
+        viewer: Arc::new(viewer),
+        login: None,
         at,
-        newest,
+        moment,
         ready: VecDeque::new(),
         over: false,
         _place: place,
@@ -325,7 +272,7 @@ impl Follower {
             if self.over {
                 return None;
             }
-            self.newest.mark_unchanged();
+            self.moment.mark_unchanged();
             self.files.mark_unchanged();
             let before = self.at;
             if let Err(problem) = self.fill().await {
@@ -355,7 +302,7 @@ impl Follower {
     async fn woken(&mut self) -> Wake {
         tokio::select! {
             _ = self.halt.wait_for(|told| *told) => Wake::Halting,
-            _ = self.newest.changed() => Wake::Moved,
+            _ = self.moment.changed() => Wake::Moved,
             // Why: who may see what, and whether somebody is there at all, may be another now.
             Ok(()) = self.engines.changed() => Wake::Moved,
             Ok(()) = self.files.changed() => Wake::Moved,
@@ -386,15 +333,20 @@ impl Follower {
         }
     }
 
-    /// Reads what came since, for a login that still counts; if nothing came, how it stands.
+    /// Tells what came since, for a login that still counts; if nothing came, how it stands.
     async fn fill(&mut self) -> Result<(), Problem> {
-        let (viewer, at) = (self.viewer.clone(), self.at);
-        // Why none if it is closed: it never is.
-        let turn = self.app.feed.turns.acquire().await.ok();
-        let read = self.app.read(move |shared| batch(shared, &viewer, at));
-        let read = read.await;
-        drop(turn);
-        match read? {
+        let look = StreamLook {
+            viewer: Arc::clone(&self.viewer),
+            login: self.login,
+            at: self.at,
+            moment: *self.moment.borrow(),
+        };
+        let (login, batch) = match look.batch(&self.app, None)? {
+            Some(kept) => kept,
+            None => self.read(look).await?,
+        };
+        self.login = Some(login);
+        match batch {
             Batch::Came(at, events) => {
                 self.at = at;
                 self.tell(events);
@@ -405,6 +357,19 @@ impl Follower {
             }
         }
         Ok(())
+    }
+
+    async fn read(&self, look: StreamLook) -> Result<(CheckedLogin, Batch), Problem> {
+        // Why none if it is closed: it never is.
+        let _turn = self.app.feed.turns.acquire().await.ok();
+        // Why again: who had a turn before may have read it.
+        if let Some(kept) = look.batch(&self.app, None)? {
+            return Ok(kept);
+        }
+        let read = move |shared: &Shared| look.batch(shared, Some(shared.desk.store()?));
+        // Why never none: the journal was there to read.
+        let none = || Problem::new(ProblemKind::Failed, "the journal could not be read");
+        self.app.read(read).await?.ok_or_else(none)
     }
 }
 
@@ -423,59 +388,62 @@ enum Batch {
     Nothing(Standing),
 }
 
-fn batch(shared: &Shared, viewer: &Viewer, at: i64) -> Result<Batch, Problem> {
-    shared.still_counts(viewer)?;
-    let store = shared.desk.store()?;
-    let newest = *shared.feed.newest.borrow();
-    let rows = shared.feed.rows.after((at, newest), store)?;
-    let Some(last) = rows.last() else {
-        return Ok(Batch::Nothing(standing::of(shared, viewer)?));
-    };
-    let after = last.n;
-    let engine = shared.engine();
-    let scope = shared.desk.scope(&engine, viewer, RunAction::See)?;
-    let audience = (scope.clone().principals(), engine.generation());
-    let told = { &shared.feed.rows }.told(&rows, audience, || told(shared, &scope, &rows))?;
-    Ok(Batch::Came(after, told))
+/// A login that counted, and until when it does if the logins stay as they were.
+#[derive(Clone, Copy)]
+struct CheckedLogin {
+    logins: LoginsRevision,
+    ends_ms: i64,
 }
 
-/// What of these rows is told to who may see runs of this scope.
-fn told(shared: &Shared, scope: &RequesterScope, rows: &[FeedEvent]) -> Result<Bytes, Problem> {
-    let store = shared.desk.store()?;
-    let runs: BTreeSet<&String> = rows.iter().filter_map(|row| row.run.as_ref()).collect();
-    let mut statuses = BTreeMap::new();
-    for run in runs {
-        if shared.desk.is_in(scope, run)? {
-            let waits = store.waits_of(run)?.len();
-            statuses.insert(run.clone(), (store.run(run)?.status, waits));
-        }
-    }
-    let mut text = EventText::default();
-    for row in rows {
-        let Some(run) = &row.run else {
-            let data = json!({ "at_ms": row.at_ms, "kind": row.kind });
-            text.placed(&id_of(row), "stop", &data);
-            continue;
+/// What a stream looks for.
+struct StreamLook {
+    viewer: Arc<Viewer>,
+    login: Option<CheckedLogin>,
+    at: i64,
+    moment: FeedMoment,
+}
+
+impl StreamLook {
+    /// What follows, from a store; without one, what others have read before, if it is all there.
+    fn batch(
+        &self,
+        shared: &Shared,
+        store: Option<&Store>,
+    ) -> Result<Option<(CheckedLogin, Batch)>, Problem> {
+        let Some(login) = self.login(shared, store.is_some())? else {
+            return Ok(None);
         };
-        let Some((status, waits)) = statuses.get(run) else {
-            continue;
-        };
-        let mut data = json!({
-            "run": run,
-            "seq": row.seq,
-            "at_ms": row.at_ms,
-            "kind": row.kind,
-            "status": status,
-            "waits": waits,
-        });
-        if let (Some(step), Value::Object(data)) = (&row.step, &mut data) {
-            data.insert("slot".to_owned(), json!(step.slot.to_string()));
-            let status = step
-                .status
-                .map(|status| ("step".to_owned(), json!(status.word())));
-            data.extend(status);
-        }
-        text.placed(&id_of(row), "run", &data);
+        let followed = self.followed(shared, store)?;
+        Ok(followed.map(|batch| (login, batch)))
     }
-    Ok(text.into_bytes())
+
+    /// The login, which must still count.
+    fn login(&self, shared: &Shared, may_read: bool) -> Result<Option<CheckedLogin>, Problem> {
+        shared.refuse_unlisted(&self.viewer)?;
+        let logins = self.moment.logins;
+        let known = self.login.filter(|known| known.logins == logins);
+        if known.is_some_and(|known| now_ms() < known.ends_ms) || !may_read {
+            return Ok(known.filter(|known| now_ms() < known.ends_ms));
+        }
+        let ends_ms = shared.login_ends(&self.viewer)?;
+        Ok(Some(CheckedLogin { logins, ends_ms }))
+    }
+
+    fn followed(&self, shared: &Shared, store: Option<&Store>) -> Result<Option<Batch>, Problem> {
+        let (feed, engine) = (&shared.feed, shared.engine());
+        let newest = self.moment.newest;
+        let Some(rows) = feed.rows.after((self.at, newest), store)? else {
+            return Ok(None);
+        };
+        let of = (shared, &*engine, &*self.viewer);
+        let Some(scope) = feed.scopes.at(newest, of, store)? else {
+            return Ok(None);
+        };
+        let Some(last) = rows.events.last() else {
+            let at = (newest, &scope);
+            let standing = standing::of(shared, &self.viewer, at, store.is_some())?;
+            return Ok(standing.map(Batch::Nothing));
+        };
+        Ok(Some(Batch::Came(last.n, feed.rows.told(&rows, &scope))))
+    }
 }

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use provost_engine::store::{StopScope, Store, StoreError};
+use provost_engine::store::StopScope;
 use provost_plan::digest::Digest;
 use provost_plan::policy::{ActionFacts, Policy, Principal, PrincipalKind, RunAction};
 
@@ -158,35 +158,32 @@ impl Verdicts {
         verdict
     }
 
-    /// The runs of whom somebody may do this to. Policies tell those who ask for runs apart by
-    /// their names alone, and may name nobody but who is listed: one nobody stands for all others.
-    ///
-    /// # Errors
-    /// [`StoreError`] if the journal cannot be read.
+    /// The runs of whom somebody may do this to, of all that these asked for. Policies tell those
+    /// who ask for runs apart by their names alone, and may name nobody but who is listed: one
+    /// nobody stands for all others.
     pub(crate) fn scope(
         &self,
         policy: &Policy,
-        store: &Store,
+        requesters: &[String],
         action: RunAction,
         by: &Principal,
-    ) -> Result<RequesterScope, StoreError> {
+    ) -> RequesterScope {
         let both = |name: &str| {
             let person = policy.people().principal(name);
             [person.agent(), person]
         };
         let may = |requester: &Principal| self.may(policy, action, by, requester);
-        let in_journal = store.requesters()?;
-        let named = in_journal.iter().map(String::as_str);
+        let named = requesters.iter().map(String::as_str);
         let mut anybody = [""].into_iter().chain(policy.people().names()).chain(named);
         if anybody.all(|name| both(name).iter().all(may)) {
-            return Ok(RequesterScope::All);
+            return RequesterScope::All;
         }
-        let of_runs = in_journal.iter().flat_map(|name| both(name));
-        Ok(RequesterScope::Only(of_runs.filter(may).collect()))
+        let of_runs = requesters.iter().flat_map(|name| both(name));
+        RequesterScope::Only(of_runs.filter(may).collect())
     }
 }
 
 /// What tells principals apart: whether it is an agent, and the name.
-fn name(of: &Principal) -> (bool, String) {
+pub(crate) fn name(of: &Principal) -> (bool, String) {
     (of.kind == PrincipalKind::Agent, of.id.clone())
 }

@@ -312,11 +312,21 @@ impl Desk {
         viewer: &Viewer,
         action: RunAction,
     ) -> Result<RequesterScope, Problem> {
-        let (policy, store) = (engine.workspace().policy(), self.store()?);
-        let scope = self
-            .verdicts
-            .scope(policy, store, action, &viewer.principal);
-        Ok(scope?)
+        let requesters = self.store()?.requesters()?;
+        Ok(self.scope_among(&requesters, engine, viewer, action))
+    }
+
+    /// The same, where these are all who ever asked for a run.
+    pub(crate) fn scope_among(
+        &self,
+        requesters: &[String],
+        engine: &Engine,
+        viewer: &Viewer,
+        action: RunAction,
+    ) -> RequesterScope {
+        let policy = engine.workspace().policy();
+        let by = &viewer.principal;
+        self.verdicts.scope(policy, requesters, action, by)
     }
 
     /// Whether a run is among these.

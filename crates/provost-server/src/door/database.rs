@@ -53,6 +53,13 @@ pub struct Database {
     connection: Mutex<Connection>,
 }
 
+/// What the file holds: another one after each change of it, of whatever process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LoginsRevision {
+    others: i64,
+    ours: u64,
+}
+
 /// The database cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatabaseError {
@@ -233,26 +240,45 @@ impl Database {
         Ok(query.query_row(values, session).optional()?)
     }
 
-    /// Whether the session of this digest has not ended.
+    /// When the session of this digest ends, if it has not.
     ///
     /// # Errors
     /// [`DatabaseError`] if the file cannot be read.
-    pub fn session_counts(&self, digest: &str) -> Result<bool, DatabaseError> {
-        let connection = self.lock();
-        let mut query = connection
-            .prepare_cached("SELECT 1 FROM sessions WHERE digest = ?1 AND ends_ms > ?2")?;
-        Ok(query.exists(params![digest, now_ms()])?)
+    pub fn session_ends(&self, digest: &str) -> Result<Option<i64>, DatabaseError> {
+        let sql = "SELECT ends_ms FROM sessions WHERE digest = ?1 AND ends_ms > ?2";
+        self.ends(sql, digest)
     }
 
-    /// Whether the token of this name has not ended.
+    /// When the token of this name ends, if it has not.
     ///
     /// # Errors
     /// [`DatabaseError`] if the file cannot be read.
-    pub fn token_counts(&self, name: &str) -> Result<bool, DatabaseError> {
+    pub fn token_ends(&self, name: &str) -> Result<Option<i64>, DatabaseError> {
+        self.ends(
+            "SELECT ends_ms FROM tokens WHERE name = ?1 AND ends_ms > ?2",
+            name,
+        )
+    }
+
+    fn ends(&self, sql: &str, of: &str) -> Result<Option<i64>, DatabaseError> {
         let connection = self.lock();
-        let mut query =
-            connection.prepare_cached("SELECT 1 FROM tokens WHERE name = ?1 AND ends_ms > ?2")?;
-        Ok(query.exists(params![name, now_ms()])?)
+        let mut query = connection.prepare_cached(sql)?;
+        let ends = query.query_row(params![of, now_ms()], |row| row.get(0));
+        Ok(ends.optional()?)
+    }
+
+    /// What tells this content of the file from every other while it is open.
+    ///
+    /// # Errors
+    /// [`DatabaseError`] if the file cannot be read.
+    pub fn revision(&self) -> Result<LoginsRevision, DatabaseError> {
+        let connection = self.lock();
+        let mut query = connection.prepare_cached("PRAGMA data_version")?;
+        Ok(LoginsRevision {
+            // Why both: SQLite counts commits of others in one and rows of our own in the other.
+            others: query.query_row([], |row| row.get(0))?,
+            ours: connection.total_changes(),
+        })
     }
 
     /// Notes that a session is in use.

@@ -6,18 +6,20 @@
 //! who was away misses no change.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use provost_engine::store::{PlacedWait, WaitCounts, WaitPage};
-use provost_plan::policy::{Principal, RunAction};
+use provost_plan::policy::RunAction;
 use serde_json::{Value, json};
 
+use super::shared::held;
 use super::text::EventText;
 use crate::api::wait;
 use crate::app::Shared;
 use crate::door::Viewer;
 use crate::files;
+use crate::may::{self, RequesterScope};
 use crate::problem::Problem;
 
 /// Among how many waits, the latest, those are counted that a reader may give: of all of them the
@@ -49,23 +51,40 @@ impl Standing {
     }
 }
 
-/// How it stands for a viewer.
+/// How it stands for a viewer, who may see runs of this scope; without reading anything, if others
+/// have read it all before.
 ///
 /// # Errors
 /// [`Problem`] if the journal cannot be read.
-pub(super) fn of(shared: &Shared, viewer: &Viewer) -> Result<Standing, Problem> {
-    let counted = counted(shared, viewer, *shared.feed.newest.borrow())?;
-    Ok(Standing {
+pub(super) fn of(
+    shared: &Shared,
+    viewer: &Viewer,
+    (newest, scope): (i64, &Arc<RequesterScope>),
+    may_read: bool,
+) -> Result<Option<Standing>, Problem> {
+    let moment = (newest, shared.engine().generation());
+    let counted = match may_read {
+        true => Some(counted(shared, moment, scope)?),
+        false => shared.feed.counts.kept(moment, scope),
+    };
+    let mine = counted.as_ref().and_then(|counted| match may_read {
+        true => Some(counted.mine_of(shared, viewer)),
+        false => counted.kept_mine_of(viewer),
+    });
+    let (Some(counted), Some(mine)) = (counted, mine) else {
+        return Ok(None);
+    };
+    Ok(Some(Standing {
         waits: json!({
             "all": counted.counts.all,
             "runs": counted.counts.runs,
             "in_doubt": counted.counts.in_doubt,
-            "mine": counted.mine_of(shared, viewer),
+            "mine": mine,
             "looked_at": counted.latest.len(),
         }),
         // Why without findings: they quote the files, which is for who may govern.
         files: files::to_json(&shared.live.stand(), false),
-    })
+    }))
 }
 
 /// How much waits, of what a viewer may see, as the journal is now.
@@ -74,27 +93,33 @@ pub(super) fn of(shared: &Shared, viewer: &Viewer) -> Result<Standing, Problem> 
 /// [`Problem`] if the journal cannot be read.
 pub(crate) fn waiting(shared: &Shared, viewer: &Viewer) -> Result<Arc<Counted>, Problem> {
     let newest = shared.desk.store()?.newest_event()?;
-    counted(shared, viewer, newest.map_or(0, |event| event.n))
-}
-
-/// The same at a place of the journal: counted once for all whose runs are the same.
-fn counted(shared: &Shared, viewer: &Viewer, newest: i64) -> Result<Arc<Counted>, Problem> {
     let engine = shared.engine();
     let scope = shared.desk.scope(&engine, viewer, RunAction::See)?;
-    let count = |only: Option<&[Principal]>| {
+    let moment = (newest.map_or(0, |event| event.n), engine.generation());
+    counted(shared, moment, &Arc::new(scope))
+}
+
+/// The same at a moment: counted once for all who may see the same runs.
+fn counted(
+    shared: &Shared,
+    moment: Moment,
+    scope: &Arc<RequesterScope>,
+) -> Result<Arc<Counted>, Problem> {
+    let count = || {
+        let principals = RequesterScope::clone(scope).principals();
+        let counts = shared.desk.wait_counts(principals.as_deref())?;
         let latest = WaitPage {
-            principals: only.map(<[Principal]>::to_vec),
+            principals,
             limit: MINE_AMONG_MAX,
             ..WaitPage::default()
         };
         Ok(Counted {
-            counts: shared.desk.wait_counts(only)?,
+            counts,
             latest: shared.desk.waits_page(&latest)?,
             mine: Mutex::default(),
         })
     };
-    let moment = (newest, engine.generation());
-    shared.feed.counts.at(moment, scope.principals(), count)
+    shared.feed.counts.at(moment, scope, count)
 }
 
 /// How many of these a viewer may give. What a run waits for that cannot be read, nobody may.
@@ -119,19 +144,22 @@ impl Counted {
     /// How many of the latest are a viewer's. Why not held while the machine is asked: that may be
     /// of 200 runs, and it keeps what it said.
     pub(crate) fn mine_of(&self, shared: &Shared, viewer: &Viewer) -> usize {
-        let whose = (viewer.is_person(), viewer.principal.id.clone());
-        let kept = || self.mine.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = kept().get(&whose).copied();
-        known.unwrap_or_else(|| {
+        self.kept_mine_of(viewer).unwrap_or_else(|| {
             let counted = mine(shared, viewer, &self.latest);
-            kept().insert(whose, counted);
+            let whose = may::name(&viewer.principal);
+            self.mine().insert(whose, counted);
             counted
         })
     }
-}
 
-/// Whose runs are counted; everybody's if it is none.
-type CountedRuns = Option<Vec<Principal>>;
+    fn kept_mine_of(&self, viewer: &Viewer) -> Option<usize> {
+        self.mine().get(&may::name(&viewer.principal)).copied()
+    }
+
+    fn mine(&self) -> MutexGuard<'_, BTreeMap<(bool, String), usize>> {
+        self.mine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
 
 /// A place of the journal, and a reading of the files.
 type Moment = (i64, u64);
@@ -140,7 +168,15 @@ type Moment = (i64, u64);
 #[derive(Default)]
 struct CountsAt {
     moment: Moment,
-    counted: Vec<(CountedRuns, Arc<Counted>)>,
+    counted: Vec<(Arc<RequesterScope>, Arc<Counted>)>,
+}
+
+impl CountsAt {
+    fn find(&self, moment: Moment, scope: &Arc<RequesterScope>) -> Option<Arc<Counted>> {
+        let mut of_moment = self.counted.iter().filter(|_| self.moment == moment);
+        let known = of_moment.find(|(known, _)| known == scope);
+        known.map(|(_, counted)| Arc::clone(counted))
+    }
 }
 
 /// The counts of the latest moment that somebody asked for.
@@ -148,26 +184,30 @@ struct CountsAt {
 pub(super) struct SharedCounts(Mutex<CountsAt>);
 
 impl SharedCounts {
-    /// Those of these runs. Held while they are counted: of streams that wake at once, one counts.
+    /// Those of this scope. Held while they are counted: of streams that wake at once, one counts.
     fn at(
         &self,
         moment: Moment,
-        of: CountedRuns,
-        count: impl FnOnce(Option<&[Principal]>) -> Result<Counted, Problem>,
+        scope: &Arc<RequesterScope>,
+        count: impl FnOnce() -> Result<Counted, Problem>,
     ) -> Result<Arc<Counted>, Problem> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(counted) = kept.find(moment, scope) {
+            return Ok(counted);
+        }
+        let counted = Arc::new(count()?);
         if kept.moment != moment {
             *kept = CountsAt {
                 moment,
                 counted: Vec::new(),
             };
         }
-        let known = kept.counted.iter().find(|(known, _)| *known == of);
-        if let Some((_, counted)) = known {
-            return Ok(counted.clone());
-        }
-        let counted = Arc::new(count(of.as_deref())?);
-        kept.counted.push((of, counted.clone()));
+        kept.counted.push((Arc::clone(scope), counted.clone()));
         Ok(counted)
+    }
+
+    /// The same if they were counted before.
+    fn kept(&self, moment: Moment, scope: &Arc<RequesterScope>) -> Option<Arc<Counted>> {
+        held(&self.0, false)?.find(moment, scope)
     }
 }

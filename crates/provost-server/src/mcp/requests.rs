@@ -210,7 +210,10 @@ impl Requests {
         let engine = self.engine();
         let (policy, store) = (engine.workspace().policy(), engine.store());
         Ok(match &self.verdicts {
-            Some(verdicts) => verdicts.scope(policy, store, RunAction::See, &caller.principal)?,
+            Some(verdicts) => {
+                let requesters = store.requesters()?;
+                verdicts.scope(policy, &requesters, RunAction::See, &caller.principal)
+            }
             None if caller.sees_all => RequesterScope::All,
             None => RequesterScope::Only(vec![caller.principal.clone()]),
         })
