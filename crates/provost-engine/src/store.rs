@@ -26,10 +26,11 @@ pub use event::{
 pub use pending::Pending;
 pub(crate) use sqlite::Driving;
 pub use sqlite::{
-    AttemptedOperations, Counts, DueNotice, DueRuns, EndedRun, FactsRow, FeedEvent, JOURNAL_FILE,
-    JOURNAL_FORMAT, NewNotice, PRUNED_GOAL, PlacedWait, PostedStatement, Pruned, PrunedPayloads,
-    PrunedPlace, PrunedRun, RunFilter, RunIndex, RunPage, RunRow, RunWithStatements, ScheduleRow,
-    StopScope, Stopped, Store, ToolStatus, Verified, WaitCounts, WaitPage, Waits,
+    AttemptedOperations, Counts, DueNotice, DueRuns, EndedRun, FactsRow, FeedEvent, FeedRun,
+    JOURNAL_FILE, JOURNAL_FORMAT, NewNotice, PRUNED_GOAL, PlacedWait, PostedStatement, Pruned,
+    PrunedPayloads, PrunedPlace, PrunedRun, RunFilter, RunIndex, RunPage, RunRow,
+    RunWithStatements, ScheduleRow, StopScope, Stopped, Store, ToolStatus, Verified, WaitCounts,
+    WaitPage, Waits,
 };
 
 /// The word of the store that events up to [`CommitReceipt::seq`] of a run are committed.

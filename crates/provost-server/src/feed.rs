@@ -9,7 +9,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -31,10 +31,12 @@ use crate::door::database::LoginsRevision;
 use crate::door::{Login, Viewer};
 use crate::problem::{Problem, ProblemKind};
 
+mod coding;
 mod shared;
 mod standing;
 mod text;
 
+use coding::{Coding, SharedText};
 use shared::{SharedRows, SharedScopes};
 pub(crate) use standing::waiting;
 use standing::{SharedCounts, Standing};
@@ -42,11 +44,13 @@ use text::EventText;
 
 /// How often the journal is looked at, while what came of it is told at once.
 const LOOK: Duration = Duration::from_millis(10);
-/// How many looks in a row tell of something before streams are woken five times a second only.
+/// How many looks in a row tell of something before streams are woken four times a second only.
 /// Why: to wake 200 of them takes as long as many commits do, and under load nobody reads faster.
-const AT_ONCE: u32 = 50;
+const AT_ONCE: u32 = 12;
 /// How many looks pass until one more may tell at once.
-const LOOKS_BETWEEN: u32 = 20;
+const LOOKS_BETWEEN: u32 = 25;
+/// How often what waits is counted while streams are woken that seldom.
+const COUNT: Duration = Duration::from_secs(1);
 /// How often a stream that is silent says where it stands, and is looked at anew.
 const ALIVE: Duration = Duration::from_secs(15);
 /// Most streams that read at once. Why few: a commit wakes them all, and what one has read the
@@ -61,6 +65,9 @@ const RETRY: Duration = Duration::from_secs(2);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct FeedMoment {
     newest: i64,
+    /// From which place on streams want what waits counted: the newest, or one less than [`COUNT`]
+    /// ago while many commits follow each other.
+    count_from: i64,
     logins: LoginsRevision,
 }
 
@@ -94,6 +101,7 @@ pub(crate) async fn tail(app: App) {
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     // In looks: what a stream is told at once takes from it.
     let mut credit = AT_ONCE * LOOKS_BETWEEN;
+    let mut counted = Instant::now();
     loop {
         tokio::select! {
             _ = halt.wait_for(|told| *told) => return,
@@ -104,14 +112,20 @@ pub(crate) async fn tail(app: App) {
         if app.feed.moment.receiver_count() == 0 || credit < LOOKS_BETWEEN {
             continue;
         }
-        if let Ok(moment) = app.read(moment).await {
-            let has_moved = app.feed.moment.send_if_modified(|known| {
-                let moved = *known != moment;
-                *known = moment;
-                moved
-            });
-            credit -= LOOKS_BETWEEN * u32::from(has_moved);
+        let Ok(mut moment) = app.read(moment).await else {
+            continue;
+        };
+        if credit < 2 * LOOKS_BETWEEN && counted.elapsed() < COUNT {
+            moment.count_from = app.feed.moment.borrow().count_from;
+        } else {
+            counted = Instant::now();
         }
+        let has_moved = app.feed.moment.send_if_modified(|known| {
+            let moved = *known != moment;
+            *known = moment;
+            moved
+        });
+        credit -= LOOKS_BETWEEN * u32::from(has_moved);
     }
 }
 
@@ -119,7 +133,11 @@ fn moment(shared: &Shared) -> Result<FeedMoment, Problem> {
     let (newest, _) = newest(shared.desk.store()?)?;
     // Why after it: a login that ended before an event was committed hears nothing of it.
     let logins = shared.database.revision()?;
-    Ok(FeedMoment { newest, logins })
+    Ok(FeedMoment {
+        newest,
+        count_from: newest,
+        logins,
+    })
 }
 
 /// The newest place, and its id.
@@ -186,6 +204,7 @@ struct Follower {
     files: watch::Receiver<FilesState>,
     said: Standing,
     halt: watch::Receiver<bool>,
+    coding: Coding,
     ready: VecDeque<Bytes>,
     over: bool,
     _place: StreamPlace,
@@ -223,15 +242,18 @@ pub(crate) async fn stream(
         login: None,
         at,
         moment,
+        coding: Coding::accepted(&headers),
         ready: VecDeque::new(),
         over: false,
         _place: place,
     };
+    follower.send(follower.coding.head());
     if let Some(id) = reset {
         let mut text = EventText::default();
         text.placed(&id, "reset", &json!({}));
-        follower.ready.push_back(text.into_bytes());
+        follower.tell(text.into_bytes());
     }
+    let coding = follower.coding.name();
     let events = unfold(follower, |mut follower| async move {
         let next = follower.next().await?;
         Some((Ok::<_, Infallible>(next), follower))
@@ -239,8 +261,10 @@ pub(crate) async fn stream(
     let heads = [
         (header::CONTENT_TYPE, text::MEDIA_TYPE),
         (header::CACHE_CONTROL, "no-cache"),
+        (header::VARY, "accept-encoding"),
     ];
-    Ok((heads, Body::from_stream(events)).into_response())
+    let coded = coding.map(|name| [(header::CONTENT_ENCODING, name)]);
+    Ok((heads, coded, Body::from_stream(events)).into_response())
 }
 
 /// Where a stream goes on; with the id of the newest event where that is not where it was left.
@@ -295,7 +319,8 @@ impl Follower {
         let mut text = EventText::default();
         text.retry(RETRY);
         text.event("bye", &json!({ "why": why }));
-        self.ready.push_back(text.into_bytes());
+        self.tell(text.into_bytes());
+        self.ready.push_back(self.coding.end());
         self.over = true;
     }
 
@@ -321,15 +346,20 @@ impl Follower {
             Ok(id) => {
                 let mut text = EventText::default();
                 text.alive(&id);
-                self.ready.push_back(text.into_bytes());
+                self.tell(text.into_bytes());
             }
             Err(problem) => self.bye(problem.kind.name()),
         }
     }
 
     fn tell(&mut self, text: Bytes) {
-        if !text.is_empty() {
-            self.ready.push_back(text);
+        let coded = self.coding.text(text);
+        self.send(coded);
+    }
+
+    fn send(&mut self, coded: Bytes) {
+        if !coded.is_empty() {
+            self.ready.push_back(coded);
         }
     }
 
@@ -349,7 +379,8 @@ impl Follower {
         match batch {
             Batch::Came(at, events) => {
                 self.at = at;
-                self.tell(events);
+                let coded = self.coding.shared(&events);
+                self.send(coded);
             }
             Batch::Nothing(now) => {
                 let changed = self.said.changed(now);
@@ -383,7 +414,7 @@ enum Wake {
 /// What follows a place.
 enum Batch {
     /// The events that a viewer may see, and the place after all of them.
-    Came(i64, Bytes),
+    Came(i64, Arc<SharedText>),
     /// How it stands, once a reader is there. Why only then: to count delays no event.
     Nothing(Standing),
 }
@@ -440,10 +471,11 @@ impl StreamLook {
             return Ok(None);
         };
         let Some(last) = rows.events.last() else {
-            let at = (newest, &scope);
+            let at = (self.moment.count_from, &scope);
             let standing = standing::of(shared, &self.viewer, at, store.is_some())?;
             return Ok(standing.map(Batch::Nothing));
         };
-        Ok(Some(Batch::Came(last.n, feed.rows.told(&rows, &scope))))
+        let told = rows.told(&scope, store.is_some());
+        Ok(told.map(|told| Batch::Came(last.n, told)))
     }
 }

@@ -59,7 +59,7 @@ mod writer;
 pub use admission::ToolStatus;
 pub use attempted_operations::AttemptedOperations;
 pub use due::DueRuns;
-pub use feed::{FeedEvent, RunPage};
+pub use feed::{FeedEvent, FeedRun, RunPage};
 pub use notices::{DueNotice, NewNotice};
 pub use open::JOURNAL_FORMAT;
 pub use payloads::{EndedRun, PRUNED_GOAL, PrunedPayloads, PrunedPlace, PrunedRun};

@@ -8,12 +8,13 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use bytes::Bytes;
 use provost_engine::engine::Engine;
-use provost_engine::store::{FeedEvent, Store, StoreError};
-use provost_plan::policy::{Principal, RunAction};
-use serde_json::{Value, json};
+use provost_engine::store::{FeedEvent, FeedRun, Store, StoreError};
+use provost_plan::policy::RunAction;
+use serde::Serialize;
+use serde_json::json;
 
+use super::coding::SharedText;
 use super::{EventText, id_of};
 use crate::app::Shared;
 use crate::door::Viewer;
@@ -37,19 +38,13 @@ pub(super) fn held<T>(lock: &Mutex<T>, may_wait: bool) -> Option<MutexGuard<'_, 
     }
 }
 
-/// Events in their order, and the runs that they are of.
+/// Events in their order, the runs that they are of, and what was told of them: of those that may
+/// see the same runs, one writes it down.
 #[derive(Debug, Default)]
 pub(super) struct EventBatch {
     pub(super) events: Vec<FeedEvent>,
-    runs: BTreeMap<String, ToldRun>,
-}
-
-/// What is told of a run with each of its events, and to whom.
-#[derive(Debug)]
-struct ToldRun {
-    status: String,
-    waits: usize,
-    requester: Option<Principal>,
+    runs: BTreeMap<String, FeedRun>,
+    told: Mutex<Vec<(Arc<RequesterScope>, Arc<SharedText>)>>,
 }
 
 impl EventBatch {
@@ -60,19 +55,34 @@ impl EventBatch {
         let mut runs = BTreeMap::new();
         for run in events.iter().filter_map(|event| event.run.as_ref()) {
             if !runs.contains_key(run) {
-                let seen = ToldRun {
-                    status: store.run(run)?.status,
-                    waits: store.waits_of(run)?.len(),
-                    requester: store.requester_of(run)?,
-                };
-                runs.insert(run.clone(), seen);
+                runs.insert(run.clone(), store.feed_run(run)?);
             }
         }
-        Ok(Self { events, runs })
+        Ok(Self {
+            events,
+            runs,
+            told: Mutex::default(),
+        })
     }
 
-    /// What of these is told to who may see runs of this scope.
-    fn told(&self, scope: &RequesterScope) -> Bytes {
+    /// What of these is told to who may see runs of a scope; if the caller may not write it down,
+    /// only what another did before.
+    pub(super) fn told(
+        &self,
+        scope: &Arc<RequesterScope>,
+        may_write: bool,
+    ) -> Option<Arc<SharedText>> {
+        let mut told = held(&self.told, may_write)?;
+        let known = told.iter().find(|(known, _)| known == scope);
+        if known.is_some() || !may_write {
+            return known.map(|(_, text)| Arc::clone(text));
+        }
+        let text = Arc::new(self.text(scope));
+        told.push((Arc::clone(scope), Arc::clone(&text)));
+        Some(text)
+    }
+
+    fn text(&self, scope: &RequesterScope) -> SharedText {
         let mut text = EventText::default();
         for event in &self.events {
             let Some(id) = &event.run else {
@@ -82,36 +92,45 @@ impl EventBatch {
             };
             let run = self.runs.get(id);
             if let Some(run) = run.filter(|run| scope.has(run.requester.as_ref())) {
-                text.placed(&id_of(event), "run", &run.told(id, event));
+                text.placed(&id_of(event), "run", &ToldEvent::of(run, id, event));
             }
         }
-        text.into_bytes()
+        text.into_bytes().into()
     }
 }
 
-impl ToldRun {
-    fn told(&self, id: &str, event: &FeedEvent) -> Value {
-        let mut data = json!({
-            "run": id,
-            "seq": event.seq,
-            "at_ms": event.at_ms,
-            "kind": event.kind,
-            "status": self.status,
-            "waits": self.waits,
-        });
-        if let (Some(step), Value::Object(data)) = (&event.step, &mut data) {
-            data.insert("slot".to_owned(), json!(step.slot.to_string()));
-            let status = step
-                .status
-                .map(|status| ("step".to_owned(), json!(status.word())));
-            data.extend(status);
+/// What is told with an event of a run.
+#[derive(Serialize)]
+struct ToldEvent<'a> {
+    run: &'a str,
+    seq: u64,
+    at_ms: i64,
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slot: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<&'a str>,
+    status: &'a str,
+    waits: u64,
+}
+
+impl<'a> ToldEvent<'a> {
+    fn of(run: &'a FeedRun, id: &'a str, event: &'a FeedEvent) -> Self {
+        let step = event.step.as_ref();
+        Self {
+            run: id,
+            seq: event.seq,
+            at_ms: event.at_ms,
+            kind: &event.kind,
+            slot: step.map(|step| step.slot.to_string()),
+            step: step.and_then(|step| Some(step.status?.word())),
+            status: &run.status,
+            waits: run.waits,
         }
-        data
     }
 }
 
-/// The rows that were read last, and what was told of them: of streams that wake at one place, one
-/// reads, and of those that may see the same runs, one writes it down.
+/// The rows that were read last: of streams that wake at one place, one reads.
 #[derive(Default)]
 pub(super) struct SharedRows(Mutex<VecDeque<Reading>>);
 
@@ -119,7 +138,6 @@ struct Reading {
     /// After which place, and how far the journal was known to go.
     place: (i64, i64),
     rows: Arc<EventBatch>,
-    told: Vec<(Arc<RequesterScope>, Bytes)>,
 }
 
 impl SharedRows {
@@ -148,26 +166,8 @@ impl SharedRows {
         kept.push_front(Reading {
             place,
             rows: Arc::clone(&rows),
-            told: Vec::new(),
         });
         Ok(Some(rows))
-    }
-
-    /// What is told of these rows to who may see runs of a scope.
-    pub(super) fn told(&self, rows: &Arc<EventBatch>, scope: &Arc<RequesterScope>) -> Bytes {
-        let mut kept = held(&self.0, false);
-        // Why by the rows themselves: others may have been read since.
-        let mut readings = kept.iter_mut().flat_map(|kept| kept.iter_mut());
-        let Some(reading) = readings.find(|one| Arc::ptr_eq(&one.rows, rows)) else {
-            return rows.told(scope);
-        };
-        let known = reading.told.iter().find(|(known, _)| known == scope);
-        if let Some((_, told)) = known {
-            return told.clone();
-        }
-        let told = rows.told(scope);
-        reading.told.push((Arc::clone(scope), told.clone()));
-        told
     }
 }
 

@@ -59,10 +59,10 @@ impl Standing {
 pub(super) fn of(
     shared: &Shared,
     viewer: &Viewer,
-    (newest, scope): (i64, &Arc<RequesterScope>),
+    (count_from, scope): (i64, &Arc<RequesterScope>),
     may_read: bool,
 ) -> Result<Option<Standing>, Problem> {
-    let moment = (newest, shared.engine().generation());
+    let moment = (count_from, shared.engine().generation());
     let counted = match may_read {
         true => Some(counted(shared, moment, scope)?),
         false => shared.feed.counts.kept(moment, scope),
@@ -161,7 +161,7 @@ impl Counted {
     }
 }
 
-/// A place of the journal, and a reading of the files.
+/// A place of the journal up to which all is counted, at least, and a reading of the files.
 type Moment = (i64, u64);
 
 /// The counts at one moment, by whose runs they are of.

@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde::Serialize;
 
 /// The media type of a stream.
 pub(super) const MEDIA_TYPE: &str = "text/event-stream";
@@ -18,15 +18,16 @@ pub(super) struct EventText(String);
 
 impl EventText {
     /// An event that has a place: after it a reader goes on.
-    pub(super) fn placed(&mut self, id: &str, kind: &str, data: &Value) {
+    pub(super) fn placed(&mut self, id: &str, kind: &str, data: &impl Serialize) {
         self.line("id", id);
         self.event(kind, data);
     }
 
     /// An event without a place.
-    pub(super) fn event(&mut self, kind: &str, data: &Value) {
+    pub(super) fn event(&mut self, kind: &str, data: &impl Serialize) {
         self.line("event", kind);
-        // Why no failure: a text takes what is written to it.
+        // Why never empty: what is told has names for keys, and a text takes what is written.
+        let data = serde_json::to_string(data).unwrap_or_default();
         let _ = write!(self.0, "data: {data}\n\n");
     }
 

@@ -1,9 +1,10 @@
 //! The event stream: resumed from every place, reset where the journal is another, and its end.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead, BufReader, Read, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use flate2::read::GzDecoder;
 use serde_json::{Value, json};
 
 use super::served::{Served, note, team, token};
@@ -17,7 +18,32 @@ pub struct Sent {
 }
 
 /// A stream that is read.
-pub struct Listening(BufReader<TcpStream>);
+pub struct Listening(Box<dyn BufRead + Send>);
+
+/// The body of an answer in chunks, without them.
+struct Body {
+    from: BufReader<TcpStream>,
+    left: usize,
+}
+
+impl Read for Body {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        while self.left == 0 {
+            let mut line = String::new();
+            self.from.read_line(&mut line)?;
+            // Why also empty: it ends the chunk before.
+            match usize::from_str_radix(line.trim(), 16) {
+                Ok(0) => return Ok(0),
+                Ok(length) => self.left = length,
+                Err(_) => assert_eq!(line, "\r\n"),
+            }
+        }
+        let most = to.len().min(self.left);
+        let count = self.from.read(&mut to[..most])?;
+        self.left -= count;
+        Ok(count)
+    }
+}
 
 impl Listening {
     pub fn from(server: &Served, token: &str, after: Option<&str>) -> Self {
@@ -36,7 +62,33 @@ impl Listening {
             server.host
         );
         stream.write_all(head.as_bytes()).unwrap();
-        Self(BufReader::new(stream))
+        Self(Box::new(BufReader::new(stream)))
+    }
+
+    /// The stream as a browser asks for it, in gzip.
+    fn packed(server: &Served, token: &str, after: &str) -> Self {
+        let mut stream = TcpStream::connect(&server.host).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(30)))
+            .unwrap();
+        let head = format!(
+            "GET /v1/events?after={after} HTTP/1.1\r\nHost: {}\r\nAccept-Encoding: gzip, deflate, br\r\n\
+             Authorization: Bearer {token}\r\n\r\n",
+            server.host
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut from = BufReader::new(stream);
+        let lines = std::iter::from_fn(|| {
+            let mut line = String::new();
+            from.read_line(&mut line).unwrap();
+            Some(line.trim().to_owned())
+        });
+        let heads: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+        for head in ["content-encoding: gzip", "vary: accept-encoding"] {
+            assert!(heads.iter().any(|one| one == head), "{heads:?}");
+        }
+        let body = GzDecoder::new(Body { from, left: 0 });
+        Self(Box::new(BufReader::new(body)))
     }
 
     /// The next event.
@@ -156,6 +208,30 @@ fn a_stream_goes_on_from_every_place() {
     );
 }
 
+/// Who accepts gzip is told the same, at once, and the end is one that gzip has.
+#[test]
+fn a_stream_in_gzip_says_the_same() {
+    let place = team();
+    let server = Served::of(&place);
+    let [ada, bo] = ["ada", "bo"].map(|name| token(&place, name, name, &[]));
+    let run = server.begin(&ada, "Count the orders of ada");
+    let seq = server.until(&ada, &run, "succeeded")["seq"].clone();
+    let count = usize::try_from(seq.as_u64().unwrap()).unwrap();
+    let plain = Listening::from(&server, &ada, Some("0-")).take(count);
+    let mut packed = Listening::packed(&server, &ada, "0-");
+    assert_eq!(packed.take(count), plain);
+    packed.next_of("workspace");
+    // What comes while somebody listens, after texts of the reader's own.
+    let mut beside = Listening::from(&server, &bo, Some(&plain[count - 1].id));
+    server.begin(&ada, "Count the orders of grace");
+    assert_eq!(packed.take(3), beside.take(3));
+    assert_eq!(server.end(), Some(0));
+    packed.next_of("bye");
+    let mut rest = String::new();
+    packed.0.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
+}
+
 /// An event about a step says which, and how that stands from then on: as the run says itself.
 #[test]
 fn an_event_says_of_its_step_how_it_stands() {
@@ -253,6 +329,9 @@ fn what_others_did_delays_nothing_of_ones_own() {
         "{:?}",
         began.elapsed()
     );
+    // What waits is counted less often while many commits follow each other, and then once more.
+    server.begin(&agent, &note("a"));
+    while ahead.next_of("waits").data["all"] != 1 {}
 }
 
 #[test]

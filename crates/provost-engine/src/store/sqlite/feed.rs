@@ -35,6 +35,17 @@ pub struct FeedEvent {
     pub step: Option<StepChange>,
 }
 
+/// What is told of a run with each of its events, and whom it acts for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedRun {
+    /// The word of its status.
+    pub status: String,
+    /// How much it waits for.
+    pub waits: u64,
+    /// Whom it acts for, in no group; none where its first event does not tell any more.
+    pub requester: Option<Principal>,
+}
+
 /// Which runs are on a page. The default is the first page of all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunPage {
@@ -162,21 +173,43 @@ impl Store {
                    WHERE runs.id = ?1 AND seq = 1 AND json_valid(payload)";
         self.read_rows(|connection| {
             let mut query = connection.prepare_cached(sql)?;
-            let found: Option<(Option<String>, Option<String>)> = query
-                .query_row([run], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            let (id, kind) = found.unwrap_or_default();
-            let kinds = [PrincipalKind::User, PrincipalKind::Agent];
-            let kind = kinds
-                .into_iter()
-                .find(|known| Some(word(*known)) == kind.as_deref());
-            Ok(id.zip(kind).map(|(id, kind)| Principal {
-                kind,
-                id,
-                groups: BTreeSet::new(),
-            }))
+            let found = query.query_row([run], |row| principal(row, 0)).optional();
+            found.map(Option::flatten)
         })
     }
+
+    /// What is told of a run with each of its events.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the journal cannot be read, or has no such run.
+    pub fn feed_run(&self, run: &str) -> Result<FeedRun, StoreError> {
+        let sql = "SELECT status, (SELECT count(*) FROM waits WHERE waits.run = runs.id), \
+                   json_extract(payload, '$.principal.id'), \
+                   json_extract(payload, '$.principal.kind') FROM runs \
+                   LEFT JOIN events ON events.run = runs.n AND seq = 1 AND json_valid(payload) \
+                   WHERE runs.id = ?1";
+        self.read_rows(|connection| {
+            connection.prepare_cached(sql)?.query_row([run], |row| {
+                Ok(FeedRun {
+                    status: row.get(0)?,
+                    waits: row.get(1)?,
+                    requester: principal(row, 2)?,
+                })
+            })
+        })
+    }
+}
+
+/// The principal of a row whose columns from `at` on are its id and its kind, in no group.
+fn principal(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<Principal>> {
+    let (id, kind): (Option<String>, Option<String>) = (row.get(at)?, row.get(at + 1)?);
+    let mut kinds = [PrincipalKind::User, PrincipalKind::Agent].into_iter();
+    let kind = kinds.find(|known| Some(word(*known)) == kind.as_deref());
+    Ok(id.zip(kind).map(|(id, kind)| Principal {
+        kind,
+        id,
+        groups: BTreeSet::new(),
+    }))
 }
 
 impl Store {

@@ -182,8 +182,9 @@ impl Store {
                 }
                 None => Default::default(),
             };
+            // Why the first of each run: to count names that differ takes a table of them.
             let sql = format!(
-                "SELECT count(*), count(DISTINCT run), \
+                "SELECT count(*), count(*) FILTER (WHERE n = 0), \
                  count(*) FILTER (WHERE kind = 'settlement'), min(asked) FROM waits \
                  WHERE run NOT IN (SELECT id FROM runs WHERE {STOPPED}){of_principal}"
             );
