@@ -3,7 +3,8 @@
 //!
 //! Owns the change from one reading to the next: the engine that stands, and how the files stand.
 //! Opens the workspace as the front end did, and judges nothing in it. INVARIANT: files that cannot
-//! be used change nothing: what stood stays in force, and whoever looks is told.
+//! be used put nothing in force: what stood stays, and whoever looks is told. They take away one
+//! thing: who is not listed in them any more has left.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::clock::now_ms;
 use crate::engine::{Engine, EngineError};
 use crate::limits::FILES_LOOK;
 use crate::work::{Listener, WorkEvent};
-use crate::workspace::{Workspace, WorkspaceError, WorkspaceTexts};
+use crate::workspace::{Workspace, WorkspaceError, WorkspaceTexts, people_now};
 
 /// How the front end opened the workspace: the same, from its files as they are now.
 pub type Reread = dyn Fn() -> Result<Workspace, WorkspaceError> + Send + Sync;
@@ -63,6 +64,41 @@ pub struct RefusedFiles {
     /// Why not.
     pub why: Arc<ReloadError>,
     texts: WorkspaceTexts,
+    /// People of the files in force who are not listed any more.
+    left: Vec<String>,
+}
+
+/// What became of files that were read again.
+#[derive(Clone, Debug)]
+pub struct FilesNews {
+    /// What happened.
+    pub text: String,
+    /// Whether they were refused: then somebody has to act.
+    pub is_refused: bool,
+    /// Why, if they are files of the workspace.
+    pub why: Option<Arc<ReloadError>>,
+}
+
+impl FilesNews {
+    /// Of files that are in force, in one sentence.
+    #[must_use]
+    pub const fn in_force(text: String) -> Self {
+        Self {
+            text,
+            is_refused: false,
+            why: None,
+        }
+    }
+
+    /// Of files that were refused, in one sentence.
+    #[must_use]
+    pub const fn refused(text: String) -> Self {
+        Self {
+            text,
+            is_refused: true,
+            why: None,
+        }
+    }
 }
 
 /// A workspace that is read anew while a process works on it.
@@ -71,7 +107,7 @@ pub struct LiveWorkspace {
     started: Workspace,
     engines: watch::Sender<Arc<Engine>>,
     state: watch::Sender<FilesState>,
-    news: watch::Sender<Option<String>>,
+    news: watch::Sender<Option<FilesNews>>,
     /// Held by whoever reads.
     reading: Mutex<()>,
     reread: Arc<Reread>,
@@ -173,20 +209,26 @@ impl LiveWorkspace {
         let live = Arc::clone(self);
         let read = tokio::task::spawn_blocking(move || {
             let texts = live.engine().workspace().texts_now();
-            (texts, live.renewed())
+            (texts, live.renewed(), live.left())
         });
-        let (texts, read) = read.await.map_err(|_| ReloadError::Halted)?;
+        let (texts, read, left) = read.await.map_err(|_| ReloadError::Halted)?;
         let new = match read {
             Ok(new) => Arc::new(new),
             Err(why) => {
-                self.tell(format!(
-                    "the files were not read anew, those of before count: {why}"
-                ));
+                let text = format!(
+                    "the changed files are refused, the files of before stay in force: {why}"
+                );
                 let why = Arc::new(why);
+                self.tell(FilesNews {
+                    text,
+                    is_refused: true,
+                    why: Some(Arc::clone(&why)),
+                });
                 let refused = RefusedFiles {
                     at_ms: now_ms(),
                     why: Arc::clone(&why),
                     texts,
+                    left,
                 };
                 self.state
                     .send_modify(|state| state.refused = Some(refused));
@@ -195,9 +237,9 @@ impl LiveWorkspace {
         };
         let at_start = self.started.differs_at_start(new.workspace());
         let told = match at_start.is_empty() {
-            true => "the files were read anew".to_owned(),
+            true => "the changed files are in force".to_owned(),
             false => format!(
-                "the files were read anew; {} counts after a restart",
+                "the changed files are in force, but for {}: that needs a restart",
                 at_start.join(", ")
             ),
         };
@@ -209,8 +251,25 @@ impl LiveWorkspace {
             refused: None,
             at_start,
         });
-        self.tell(told);
+        self.tell(FilesNews::in_force(told));
         Ok(())
+    }
+
+    /// Whom the files in force list, and the files as they are now do not.
+    fn left(&self) -> Vec<String> {
+        let in_force = Arc::clone(self.engine().workspace());
+        let now = people_now(in_force.root());
+        let names = in_force.people().names();
+        let left = names.filter(|name| now.as_ref().is_some_and(|now| !now.is_listed(name)));
+        left.map(str::to_owned).collect()
+    }
+
+    /// Whether a person is listed: in the files in force, and in those of now that are refused.
+    #[must_use]
+    pub fn is_listed(&self, person: &str) -> bool {
+        let state = self.state.borrow();
+        let mut left = state.refused.iter().flat_map(|refused| &refused.left);
+        !left.any(|name| name == person) && self.engine().workspace().people().is_listed(person)
     }
 
     /// The engine under the files as they are now.
@@ -238,7 +297,10 @@ impl LiveWorkspace {
         let texts = in_force.texts_now();
         if in_force.texts() == texts {
             let refused = |state: &mut FilesState| state.refused.take().is_some();
-            self.state.send_if_modified(refused);
+            if self.state.send_if_modified(refused) {
+                let told = "the files are again as those in force";
+                self.tell(FilesNews::in_force(told.to_owned()));
+            }
             return None;
         }
         let state = self.state.borrow();
@@ -248,7 +310,7 @@ impl LiveWorkspace {
 
     /// Tells whoever [`LiveWorkspace::report`] tells: of a file that belongs to the workspace and
     /// that whoever serves it reads.
-    pub fn tell(&self, news: String) {
+    pub fn tell(&self, news: FilesNews) {
         self.news.send_replace(Some(news));
     }
 

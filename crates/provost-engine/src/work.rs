@@ -26,6 +26,7 @@ use crate::limits::{
     SAT_OUT_MAX, SIGN_EVENTS_MAX, SIGN_EVERY,
 };
 use crate::notify::Delivered;
+use crate::reload::FilesNews;
 use crate::session::{DriveEnd, Session, Watcher};
 use crate::store::heads::Head;
 use crate::store::{DueRuns, StoreError};
@@ -91,7 +92,7 @@ pub enum WorkEvent<'a> {
     /// A schedule was due.
     Scheduled(&'a Scheduled),
     /// The files of the workspace were read anew, or are such that they cannot be.
-    Workspace(&'a str),
+    Workspace(&'a FilesNews),
     /// Where the journal stands could not be signed; it is tried again later.
     Unsigned(&'a AuditError),
 }

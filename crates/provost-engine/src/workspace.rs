@@ -57,7 +57,7 @@ pub use lock::{Drift, LOCK_FILE, Lock};
 pub use planners::{PlannerConfig, PlannerError};
 pub use provost_plan::policy::People;
 pub use provost_wire::model::ModelConfig;
-pub(crate) use rules::PEOPLE_FILE;
+pub(crate) use rules::{PEOPLE_FILE, people_now};
 pub use scaffold::{Example, ScaffoldError, scaffold};
 pub use server::{OidcSettings, ServerSettings, TlsSettings, VoucherSettings};
 pub use servers::{

@@ -337,7 +337,7 @@ impl Door {
 
     /// Whoever is not listed sees nothing, but that.
     fn refuse_unlisted(&self, shared: &Shared, person: &str) -> Result<(), Problem> {
-        if self.solo || shared.workspace().people().is_listed(person) {
+        if self.solo || shared.live.is_listed(person) {
             return Ok(());
         }
         let detail = format!("`{person}` is not listed in policies/entities.json");

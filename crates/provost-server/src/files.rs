@@ -47,13 +47,13 @@ pub(crate) async fn read_anew_by(app: &App, viewer: &Viewer) -> Result<(), Probl
 
 /// Has the files read anew once they changed, until the process is told to end.
 pub(crate) async fn watch(app: App) {
-    let mut engines = app.live.engines();
+    let mut changes = app.live.changes();
     let watching = app.live.watch(app.halt.clone());
     let mut watching = std::pin::pin!(watching);
     loop {
         tokio::select! {
             () = &mut watching => return,
-            Ok(()) = engines.changed() => {
+            Ok(()) = changes.changed() => {
                 // Why ignored: whoever is not listed is refused at the door as well.
                 let _ = app.read(sign_out_who_left).await;
             }
@@ -126,12 +126,11 @@ fn refused(error: &WorkspaceError) -> Problem {
 
 /// Whoever left has no session any more, also if they come back.
 fn sign_out_who_left(shared: &Shared) -> Result<(), Problem> {
-    let workspace = shared.workspace();
-    if workspace.is_solo() {
+    if shared.workspace().is_solo() {
         return Ok(());
     }
     for session in shared.database.sessions(None)? {
-        if !workspace.people().is_listed(&session.person) {
+        if !shared.live.is_listed(&session.person) {
             shared.database.end(None, Some(&session.digest))?;
             shared.database.note(&session.person, "left, signed out")?;
         }

@@ -19,6 +19,12 @@ pub(super) struct Texts {
     people: Option<Source>,
 }
 
+/// The people that the file lists now, whatever stands in other files; none if it cannot be read.
+pub(crate) fn people_now(root: &Path) -> Option<People> {
+    let text = std::fs::read_to_string(root.join(PEOPLE_FILE)).ok()?;
+    People::read(&Source::new(PEOPLE_FILE, text)).ok()
+}
+
 /// What they say.
 pub(super) struct Rules {
     pub(super) policy: Policy,

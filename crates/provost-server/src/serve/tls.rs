@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use provost_engine::clock::now_ms;
-use provost_engine::reload::{LiveWorkspace, SettledFiles};
+use provost_engine::reload::{FilesNews, LiveWorkspace, SettledFiles};
 use provost_engine::workspace::TlsSettings;
 use ring::digest::{Context, SHA256};
 use rustls::pki_types::pem::PemObject as _;
@@ -118,17 +118,19 @@ impl Certificate {
     }
 
     /// Shows what stands in the files from now on, if it can be shown; in words.
-    fn replace(&self, now: FilesRead) -> String {
+    fn replace(&self, now: FilesRead) -> FilesNews {
         let mut shown = self.shown.write().unwrap_or_else(PoisonError::into_inner);
         match now.acceptor {
             Ok(acceptor) => {
                 *shown = Shown::of(acceptor, now.digest);
-                "the certificate was read anew".to_owned()
+                FilesNews::in_force("the changed certificate is in force".to_owned())
             }
             Err(why) => {
                 shown.refused = Some(now.digest);
                 shown.state.refused = Some((now_ms(), why.to_string()));
-                format!("the certificate was not read anew, that of before is shown: {why}")
+                FilesNews::refused(format!(
+                    "the changed certificate is refused, the one of before stays in force: {why}"
+                ))
             }
         }
     }

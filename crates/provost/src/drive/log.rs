@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use provost_engine::engine::{ScheduleResult, Scheduled};
 use provost_engine::notify::{self, Delivered};
+use provost_engine::reload::{FilesNews, ReloadError};
 use provost_engine::run::event::Event;
 use provost_engine::run::read::log_fields::log_fields;
 use provost_engine::run::read::words::{Tone, words};
@@ -18,6 +19,8 @@ use provost_engine::run::state::State;
 use provost_engine::session::DriveEnd;
 use provost_engine::work::WorkEvent;
 use provost_plan::catalog::Catalog;
+use provost_plan::render::{self, Style};
+use serde_json::Value;
 
 use crate::failure::Exit;
 use crate::log::{self, LogLevel, LogLine};
@@ -73,7 +76,7 @@ impl DriveLog {
                 let level = if is_failed { Warn } else { Info };
                 line(level, run, "scheduled", &text);
             }
-            WorkEvent::Workspace(told) => line(Info, "-", "workspace", told),
+            WorkEvent::Workspace(news) => files(news),
             WorkEvent::Unsigned(why) => {
                 let text = format!("the journal could not be signed, retrying: {why}");
                 line(Warn, "-", "unsigned", &text);
@@ -130,6 +133,43 @@ fn line(level: LogLevel, run: &str, kind: &str, text: &str) {
         LogLine::new(level, kind, text).with("run", run).write();
     } else {
         text_lines(run, text);
+    }
+}
+
+/// Writes what became of files that were read again, with what is wrong in them.
+fn files(news: &FilesNews) {
+    let level = if news.is_refused {
+        LogLevel::Warn
+    } else {
+        LogLevel::Info
+    };
+    let found = match news.why.as_deref() {
+        Some(ReloadError::Workspace(error)) => error.findings(),
+        _ => &[],
+    };
+    if log::is_json() {
+        let all = found
+            .iter()
+            .map(|one| render::to_json(&one.source, &one.diagnostics));
+        let all: Vec<Value> = all
+            .flat_map(|list| list.as_array().cloned().unwrap_or_default())
+            .collect();
+        let line = LogLine::new(level, "workspace", &news.text);
+        let line = if all.is_empty() {
+            line
+        } else {
+            line.with("findings", all)
+        };
+        line.write();
+    } else {
+        text_lines("workspace", &news.text);
+        for one in found {
+            output::note(&render::render(
+                &one.source,
+                &one.diagnostics,
+                Style { color: true },
+            ));
+        }
     }
 }
 

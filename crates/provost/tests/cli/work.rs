@@ -341,16 +341,16 @@ fn files_that_changed_are_read_anew() {
         serde_json::json!([])
     );
     every("Count the orders of ada");
-    logged_until(&log, "the files were read anew");
+    logged_until(&log, "the changed files are in force");
     logged_until(&log, "begun by schedule count");
     // Files that cannot be used leave those of before in force.
     place.write("policies/entities.json", "{ \"users\": ");
-    let refused = "the files were not read anew, those of before count";
+    let refused = "the changed files are refused, the files of before stay in force";
     logged_until(&log, refused);
     logged_until(&log, "begun by schedule count");
     place.write("policies/entities.json", r#"{ "users": { "ada": {} } }"#);
     every("Count the orders of grace");
-    logged_until(&log, "the files were read anew");
+    logged_until(&log, "the changed files are in force");
     let of = |goal: &str| place.json(&["runs", "--goal", goal, "--json"])["runs"].clone();
     let begun = Instant::now();
     while of("Count the orders of grace") == serde_json::json!([]) {

@@ -78,6 +78,45 @@ fn who_left_is_out_soon() {
     server.until(&ada, &run, "succeeded");
 }
 
+/// The last of a group leaves, and a policy names the group: the files have an error and are
+/// refused, and who left is out all the same.
+#[test]
+fn who_left_is_out_also_where_the_files_are_refused() {
+    let place = team();
+    let listed = |bo: Value| {
+        let mut users = json!({ "ada": {}, "chi": { "groups": ["operators"] } });
+        if !bo.is_null() {
+            users["bo"] = bo;
+        }
+        place.write(
+            "policies/entities.json",
+            json!({ "users": users }).to_string(),
+        );
+    };
+    listed(json!({ "groups": ["interns"] }));
+    place.write("policies/interns.cedar", INTERNS);
+    let server = Served::of(&place);
+    let [ada, bo, chi] = ["ada", "bo", "chi"].map(|name| token(&place, name, name, &[]));
+    let cookie = server.invited(&place, "bo");
+    server.get(&bo, "/v1/me").is(200);
+    listed(Value::Null);
+    let unlisted = |answer: &Answer| answer.status == 403 && answer.problem() == "unlisted";
+    until(|| server.get(&bo, "/v1/me"), unlisted);
+    let heads = [("Host", server.host.as_str()), ("Cookie", cookie.as_str())];
+    until(
+        || server.send("GET /v1/me", &heads, ""),
+        |answer| answer.status == 401,
+    );
+    // The control: the files are refused, and who did not leave is in.
+    let refused = files(&server, &chi)["refused"].clone();
+    assert_eq!(refused["findings"][0]["code"], "W802", "{refused}");
+    server.get(&ada, "/v1/me").is(200);
+}
+
+const INTERNS: &str = r#"@id("interns-approve-nothing")
+forbid (principal in Group::"interns", action == Action::"approve", resource);
+"#;
+
 #[test]
 fn files_that_cannot_be_used_leave_the_old_in_force() {
     let place = team();
