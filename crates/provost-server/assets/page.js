@@ -9,6 +9,9 @@ if (field instanceof HTMLInputElement && location.hash.length > 1) {
   history.replaceState(null, "", location.pathname);
 }
 
+// The answer to a form is found under another address: what reads it anew asks there.
+if (document.body.dataset.foundAt) history.replaceState(null, "", document.body.dataset.foundAt);
+
 const policy = window.trustedTypes?.createPolicy("provost", { createHTML: (page) => page });
 const parse = (page) =>
   new DOMParser().parseFromString(policy ? policy.createHTML(page) : page, "text/html");

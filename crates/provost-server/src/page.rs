@@ -42,6 +42,7 @@ pub(crate) fn routes() -> Vec<Route> {
         posts("/runs", new::begin),
         reads("/runs/new", new::show),
         reads("/runs/{run}", run::show),
+        reads("/runs/{run}/statements", say::show),
         posts("/runs/{run}/statements", say::post),
         reads("/runs/{run}/amend", amend::show),
         posts("/runs/{run}/amend", amend::post),
@@ -88,6 +89,8 @@ pub(crate) struct Frame {
     pub(crate) run: String,
     /// Which entry of the head is current.
     pub(crate) place: &'static str,
+    /// The address under which a browser finds the page again, if it is the answer to a form.
+    pub(crate) found_at: String,
 }
 
 impl Frame {
@@ -116,6 +119,7 @@ impl Frame {
             person: Seen::default(),
             run: String::new(),
             place,
+            found_at: String::new(),
         }
     }
 }

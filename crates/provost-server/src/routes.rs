@@ -15,7 +15,7 @@ use axum::routing::{MethodFilter, any, on};
 
 use crate::app::App;
 use crate::limits::BODY_BYTES_MAX;
-use crate::problem::Problem;
+use crate::problem::{Problem, ProblemKind};
 use crate::{api, assets, door, mcp, page};
 
 /// Who may ask a route at all; what they may do there is judged behind it.
@@ -135,6 +135,7 @@ fn doors() -> Vec<Route> {
         open("/openapi.json", api::openapi),
         open("/assets/{hash}/{name}", assets::get),
         open("/login", page::login::show),
+        open("/login/link", page::login::begin),
         Route::new(Method::Post, "/login/link", Access::Open, door::link::spend),
         open("/login/oidc", door::oidc::begin),
         open(door::oidc::BACK, door::oidc::back),
@@ -189,7 +190,8 @@ pub(crate) fn is_page(path: &str) -> bool {
 /// The router over the table.
 pub(crate) fn router(app: App) -> Router {
     let router = table().into_iter().fold(Router::new(), with);
-    guarded(router.fallback(nothing), app)
+    let router = router.fallback(nothing);
+    guarded(router.method_not_allowed_fallback(other_method), app)
 }
 
 /// The router where planning is offered and nothing else: who has no token is told nothing more.
@@ -200,6 +202,11 @@ pub(crate) fn planning_router(app: App) -> Router {
 
 async fn nothing() -> Problem {
     Problem::not_found("page or resource")
+}
+
+async fn other_method(method: axum::http::Method) -> Problem {
+    let detail = format!("this route does not answer {method}");
+    Problem::new(ProblemKind::Method, detail)
 }
 
 fn with(router: Router<App>, route: Route) -> Router<App> {

@@ -109,6 +109,9 @@ pub enum ServeError {
     /// The certificate cannot be shown.
     #[error("`tls` cannot be used: {0}")]
     Tls(String),
+    /// Nobody could sign in by the login provider.
+    #[error("`[server.login]` cannot be used: {0}")]
+    Login(String),
     /// Nothing that is said on a page would count.
     #[error("`require = \"login\"` needs the key of this server: {0}")]
     Voucher(String),
@@ -137,6 +140,14 @@ impl ServeError {
             Self::Voucher(_) => Some(
                 "`[server.voucher]` names `key` and `passphrase`; `vouchers` of `[approvals]` has \
                  the public key that `provost key new` printed",
+            ),
+            Self::Login(_) => Some(
+                "`secret` names where the client's secret stands, such as `env:OIDC_SECRET`; it \
+                 has at least 8 bytes",
+            ),
+            Self::Listen { .. } => Some(
+                "is another server running here? name another address, such as \
+                 `--listen 127.0.0.1:4521`",
             ),
             Self::NoPeople => Some("list them, or add `policies/solo.cedar` to work alone"),
             Self::Open(_) => Some(
@@ -197,7 +208,8 @@ impl Server {
         let (beginner, beginnings) = drive::queue();
         let root = workspace.root().to_owned();
         let back = format!("{url}{}", oidc::BACK);
-        let provider = login.map(|login| LoginProvider::new(login, back, root));
+        let provider = login.map(|login| LoginProvider::open(login, back, root));
+        let provider = provider.transpose().map_err(ServeError::Login)?;
         let verdicts = Arc::<Verdicts>::default();
         let asked = matches!(options.offer, Offer::Workspace).then(|| Arc::clone(&verdicts));
         let lends = (&lent.findings, asked);

@@ -13,6 +13,7 @@ use crate::output;
 use crate::version::{self, VERSION};
 use crate::workspace_path::WorkspacePath;
 
+mod address;
 mod amend;
 mod answer;
 mod apply;

@@ -6,18 +6,17 @@ use provost_plan::policy::RunAction;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::door::{Login, Viewer};
+use crate::door::Viewer;
 use crate::may;
+use crate::problem::Problem;
 
 /// `GET /v1/me`.
-pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
-    let ends_ms = match &viewer.login {
-        Login::Session { ends_ms, .. } => Some(*ends_ms),
-        Login::Token { .. } => None,
-    };
+pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Result<Json<Value>, Problem> {
+    let looked = viewer.clone();
+    let ends_ms = app.read(move |shared| shared.login_ends(&looked)).await?;
     let workspace = app.workspace();
     let may = |action| may::ask_of(workspace.policy(), action, &viewer.principal).is_ok();
-    Json(json!({
+    Ok(Json(json!({
         "schema": "provost/me/v1",
         "person": viewer.principal.id,
         "kind": viewer.principal.kind,
@@ -26,5 +25,5 @@ pub(crate) async fn get(State(app): State<App>, viewer: Viewer) -> Json<Value> {
         "ends_ms": ends_ms,
         "may": { "begin": may(RunAction::Begin), "govern": may(RunAction::Govern) },
         "solo": workspace.is_solo(),
-    }))
+    })))
 }

@@ -42,6 +42,8 @@ struct CardPage {
     terms: Vec<(&'static str, Seen)>,
     yes: Seen,
     why_not: Option<Seen>,
+    /// Whether whoever looks said yes, and others have to as well.
+    has_approved: bool,
     facts: Vec<(&'static str, Seen)>,
     plan: String,
     short: String,
@@ -155,7 +157,10 @@ impl Looked<'_> {
         told: &Told,
     ) -> Result<Response, Problem> {
         let run = self.run.state().head.run.clone();
-        let frame = Frame::of(self.viewer, "inbox").on(&run);
+        let mut frame = Frame::of(self.viewer, "inbox").on(&run);
+        if matches!(told, Told::Refused(_)) {
+            frame.found_at = format!("/runs/{run}/cards/{digest}");
+        }
         let Some(view) = CardView::of(digest, &known.card) else {
             return html(&WithheldPage { frame, run });
         };
@@ -196,6 +201,7 @@ impl Looked<'_> {
             look_twice: said.look_twice,
             terms: said.terms,
             yes: seen(yes),
+            has_approved: known.approved_by.contains(&self.viewer.principal.id),
             why_not: why_not.flatten().map(seen),
             facts: said.facts,
             plan: known.card.plan.to_string(),

@@ -5,7 +5,7 @@
 
 use askama::Template;
 use axum::extract::State;
-use axum::response::Response;
+use axum::response::{Redirect, Response};
 
 use super::{Frame, html};
 use crate::app::App;
@@ -25,4 +25,9 @@ pub(crate) async fn show(State(app): State<App>) -> Result<Response, Problem> {
         frame: Frame::open("login"),
         provider: app.provider.as_ref().map(|one| seen(one.host())),
     })
+}
+
+/// `GET /login/link`: who loads the answer to a used link again signs in anew.
+pub(crate) async fn begin() -> Redirect {
+    Redirect::to("/login")
 }

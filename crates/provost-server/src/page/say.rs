@@ -21,6 +21,11 @@ use crate::door::Viewer;
 use crate::problem::{Problem, ProblemKind};
 use crate::statements::{self, SaidAt};
 
+/// `GET /runs/{run}/statements`: whoever loads the answer to a form again looks at the run.
+pub(crate) async fn show(Person(_): Person, Path(id): Path<String>) -> Redirect {
+    Redirect::to(&format!("/runs/{id}"))
+}
+
 /// `POST /runs/{run}/statements`.
 pub(crate) async fn post(
     State(app): State<App>,

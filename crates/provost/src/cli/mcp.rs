@@ -19,7 +19,8 @@ use crate::workspace_path::WorkspacePath;
 )]
 pub struct McpArgs {
     /// serve over HTTP at this address; port 0 takes a free port
-    #[arg(long, value_name = "ADDRESS", requires = "token")]
+    #[arg(long, value_name = "ADDRESS", requires = "token",
+          value_parser = super::address::listened)]
     http: Option<SocketAddr>,
     /// bearer token of clients: env:NAME or file:PATH
     #[arg(long, value_name = "env:NAME|file:PATH", requires = "http")]

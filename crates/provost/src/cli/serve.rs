@@ -10,7 +10,7 @@ use provost_engine::telemetry::Exporter;
 use provost_engine::work::{WorkEvent, WorkOptions};
 use provost_server::{Lent, Offer, ServeError, ServeOptions, Server};
 
-use super::{check, diff};
+use super::{address, check, diff, work};
 use crate::drive::halt::at_interrupt_or_end;
 use crate::drive::log::DriveLog;
 use crate::drive::supervisor::supervised;
@@ -36,7 +36,7 @@ const PORT: u16 = 4520;
 pub struct ServeArgs {
     /// listen at this address; port 0 takes a free port [default: `listen` of `[server]`, else
     /// 127.0.0.1:4520]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address::listened)]
     listen: Option<SocketAddr>,
     /// address that people use, with a server that speaks TLS in front [default: `url` of
     /// `[server]`]
@@ -75,6 +75,7 @@ pub fn run(verb: ServeArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         let lent = lent(place, engine.workspace().root());
         let server = Server::open(&engine, options, lent, halt.clone())?;
         announce(&server, &engine)?;
+        work::announce(&engine);
         let put = |told: &WorkEvent<'_>| log.put(told);
         let worked = supervised(server.run(&put), halt).await;
         worked.map_err(Failure::from)

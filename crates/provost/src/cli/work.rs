@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use clap::Args;
-use provost_engine::engine::EngineError;
+use provost_engine::engine::{Engine, EngineError};
 use provost_engine::limits::EXPORT_LAST_WORK;
 use provost_engine::owner::living;
 use provost_engine::reload::LiveWorkspace;
@@ -41,7 +41,8 @@ pub struct WorkArgs {
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     runs: u16,
     /// serve the series of `stats --openmetrics` at this address, such as 127.0.0.1:9464
-    #[arg(long, value_name = "ADDR", conflicts_with = "check")]
+    #[arg(long, value_name = "ADDR", conflicts_with = "check",
+          value_parser = super::address::listened)]
     metrics: Option<SocketAddr>,
     /// print nothing; exit 0 if a process works here, 3 if none does
     #[arg(long, conflicts_with_all = ["until_idle", "runs"])]
@@ -58,7 +59,7 @@ impl WorkArgs {
     }
 }
 
-/// What `work` says in its lock file, and what `--check` looks for.
+/// What `work` and `serve` say in their lock files, and what `--check` looks for.
 const ANNOUNCED: &str = "work";
 
 /// Does it.
@@ -67,9 +68,7 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         return check(verb.json, place);
     }
     let engine = Arc::new(place.to_drive()?);
-    // Why ignored: a disk that takes no more keeps a monitor from seeing this, and no run from
-    // going on.
-    let _ = engine.store().announce(&format!("{ANNOUNCED} {VERSION}"));
+    announce(&engine);
     let log = DriveLog::new(Arc::clone(engine.workspace().catalog()));
     let working = WorkOptions {
         until_idle: verb.until_idle,
@@ -110,6 +109,13 @@ pub fn run(verb: WorkArgs, place: &WorkspacePath) -> Result<Exit, Failure> {
         Ok(()) => Ok(Exit::Done),
         Err(error) => Err(EngineError::from(error).into()),
     }
+}
+
+/// Says that this process drives the runs of the workspace, for [`check`].
+pub fn announce(engine: &Engine) {
+    // Why ignored: a disk that takes no more keeps a monitor from seeing this, and no run from
+    // going on.
+    let _ = engine.store().announce(&format!("{ANNOUNCED} {VERSION}"));
 }
 
 /// The processes that work here. The kernel's locks tell, so no heartbeat has to be waited for.

@@ -185,6 +185,9 @@ fn closes(of: &Closing<'_>, way: &Way, bo: &str) {
         assert!([409, 410].contains(&late.status), "{}: {late:?}", way.name);
         let words = "What you said does not count";
         assert!(late.body.contains(words), "{}: {late:?}", way.name);
+        // A browser that reads this page anew does so where the card is.
+        let found_at = format!("data-found-at=\"{path}\"");
+        assert!(late.body.contains(&found_at), "{}: {late:?}", way.name);
     }
     // The same of a program.
     let to = format!("POST /v1/runs/{run}/statements");

@@ -24,7 +24,7 @@ fn a_solo_workspace_is_served_to_one_browser() {
     for _ in 0..50 {
         server.send("GET /login", &host, "").is(200);
         server.send("HEAD /login", &host, "").is(200);
-        server.send("GET /login/link", &host, "").is(405);
+        server.send("GET /login/link", &host, "").is(303);
     }
     server.send("GET /", &host, "").is(303);
     let signed_in = server.sign_in(&code).is(303);

@@ -119,3 +119,32 @@ fn the_page_of_people_has_it_for_who_may_govern() {
         json!({ "begin": true, "govern": true })
     );
 }
+
+/// A program is told when its token ends, and in the form of every problem that a route does not
+/// answer a method.
+#[test]
+fn a_program_is_told_how_long_its_token_counts() {
+    let place = team();
+    let server = Served::of(&place);
+    let ada = token(&place, "ada", "ada", &["--expires", "2d"]);
+    let listed = server.get(&ada, "/v1/tokens").is(200).json();
+    let ends = &listed["tokens"][0]["ends_ms"];
+    assert!(ends.is_i64(), "{listed}");
+    assert_eq!(&server.get(&ada, "/v1/me").is(200).json()["ends_ms"], ends);
+    let bearer = format!("Bearer {ada}");
+    let heads = [("Host", server.host.as_str()), ("Authorization", &bearer)];
+    let refused = server.send("DELETE /v1/me", &heads, "").is(405);
+    assert_eq!(refused.problem(), "method");
+}
+
+/// A monitor that asks whether runs are driven here is told of a server as of `work`.
+#[test]
+fn a_server_works_here() {
+    let place = team();
+    place.run(&["work", "--check"]).exits(3);
+    let server = Served::of(&place);
+    let told = place.json(&["work", "--check", "--json"]);
+    assert_eq!(told["processes"][0]["pid"], server.id(), "{told}");
+    assert_eq!(server.end(), Some(0));
+    place.run(&["work", "--check"]).exits(3);
+}

@@ -133,6 +133,7 @@ fn of_browsers() -> Vec<Row> {
     vec![
         Row("GET /assets/{hash}/{name}", Body::None, [GONE; 8]),
         Row("GET /login", Body::None, [OK; 8]),
+        Row("GET /login/link", Body::None, ["303"; 8]),
         Row(
             "POST /login/link",
             Body::Form("code=nonsense"),
@@ -170,6 +171,8 @@ fn of_browsers() -> Vec<Row> {
             Body::Form("revision=9&reason=x"),
             ["303", UNLISTED, "409", "409", NOT, NOT, "409", "409"],
         ),
+        // Who may not see the run is told so where this leads.
+        Row("GET /runs/{run}/statements", Body::None, see_other),
         Row(
             BY_FORM,
             Body::Form("kind=approve&card={digest}"),

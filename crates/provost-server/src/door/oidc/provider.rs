@@ -64,13 +64,24 @@ pub(super) struct CodeGrant<'a> {
 }
 
 impl LoginProvider {
-    pub(crate) fn new(settings: OidcSettings, back: String, root: std::path::PathBuf) -> Self {
-        Self {
+    /// A provider whose secret can be read now. Why not at the first login only: whoever signs in
+    /// could do nothing about it.
+    ///
+    /// # Errors
+    /// The reason, if the secret cannot be read or is none.
+    pub(crate) fn open(
+        settings: OidcSettings,
+        back: String,
+        root: std::path::PathBuf,
+    ) -> Result<Self, String> {
+        let secret = settings.secret.resolve(&root);
+        secret.map_err(|error| error.to_string())?;
+        Ok(Self {
             settings,
             back,
             root,
             found: Mutex::default(),
-        }
+        })
     }
 
     /// The issuer that it is.
