@@ -140,6 +140,7 @@ struct ProblemPage {
     frame: Frame,
     title: &'static str,
     detail: Seen,
+    findings: Vec<Seen>,
     hint: Option<Seen>,
 }
 
@@ -156,6 +157,7 @@ pub(crate) fn instead_of_problem(mut response: Response) -> Response {
         frame: Frame::open(""),
         title: problem.kind.title(),
         detail: seen(&problem.detail),
+        findings: problem.findings().into_iter().map(seen).collect(),
         hint: problem.hint_text().map(seen),
     };
     match html(&page) {

@@ -159,6 +159,23 @@ impl Problem {
         self.more.as_ref()?.get("hint")?.as_str()
     }
 
+    /// What is wrong with a plan or a file, a line each: where, the code, and what.
+    pub(crate) fn findings(&self) -> Vec<String> {
+        let more = self.more.as_ref().and_then(|more| more.get("findings"));
+        let all = more.and_then(Value::as_array).into_iter().flatten();
+        let text = |one: &Value, at: &str| match one.pointer(at) {
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
+            None => String::new(),
+        };
+        let lines = all.map(|one| {
+            let [file, line] = ["/place/file", "/place/start/line"].map(|at| text(one, at));
+            let [code, message] = ["/code", "/message"].map(|at| text(one, at));
+            format!("{file}:{line}: {code}: {message}")
+        });
+        lines.collect()
+    }
+
     /// Says after how many seconds to come again.
     #[must_use]
     pub fn wait(self, seconds: u64) -> Self {

@@ -109,6 +109,8 @@ fn the_page_of_people_has_it_for_who_may_govern() {
     assert_eq!(server.get(&bo, "/v1/me").status, 401);
     place.write("policies/entities.json", "{");
     let page = ask(&chi, "POST /people", "reload=true").is(422).body;
+    let finding = "<li>policies/entities.json:1:";
+    assert!(page.contains(finding), "no `{finding}`: {page}");
     assert!(page.contains("policies/entities.json"), "{page}");
     let page = ask(&chi, "GET /people", "").is(200).body;
     assert!(page.contains("are not in force"), "{page}");
