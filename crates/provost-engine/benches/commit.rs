@@ -122,7 +122,7 @@ fn step(run: &str, at: u64) -> Append {
         row: Projection {
             status: "running".to_owned(),
             goal: "time the store".to_owned(),
-            summary: json!({ "revision": 1 }),
+            summary: json!({ "revision": 1 }).to_string(),
             due_ms: None,
             waits: Vec::new(),
             facts: None,

@@ -343,7 +343,7 @@ impl Session {
             }
         };
         watcher.kept(first_seq, &append, self.run.state());
-        let begun = places::begun(first_seq, &append);
+        let begun = self.begun(first_seq, &append);
         self.checkpoint.keep(&self.run, append);
         for command in commands.open(&receipt)? {
             let command = match command {

@@ -118,7 +118,7 @@ fn due(run: &Run) -> Option<i64> {
 pub(crate) fn projection(run: &Run, named: &mut NamedTools) -> Projection {
     let state = run.state();
     let summary = Summary::naming(state, named.of(state));
-    let summary = serde_json::to_value(summary).unwrap_or_default();
+    let summary = serde_json::to_string(&summary).unwrap_or_default();
     Projection {
         status: state.status().word().to_owned(),
         goal: state.goals.goal.text.clone(),

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::amount::Amount;
 use crate::digest::{Digest, Domain, canonical, canonical_map};
@@ -80,7 +80,8 @@ impl Plan {
         let counts = map
             .iter()
             .filter(|(name, _)| !["goal", "schema"].contains(&name.as_str()));
-        let text = canonical_map(counts.map(|(name, value)| (name.as_str(), canonical(value))));
+        let counts = counts.map(|(name, value)| (name.as_str(), canonical(value)));
+        let text = canonical_map(counts.collect());
         Digest::of_bytes(Domain::Plan, text.as_bytes())
     }
 
@@ -171,7 +172,7 @@ impl Limits {
     /// The identity of these limits.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of_value(Domain::Limits, &json!(self))
+        Digest::of(Domain::Limits, self)
     }
 
     /// The narrower of two limits, field by field.

@@ -93,7 +93,7 @@ impl Principal {
     /// The identity, with its groups.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of_value(Domain::Principal, &json!(self))
+        Digest::of(Domain::Principal, self)
     }
 }
 

@@ -96,6 +96,11 @@ pub(crate) trait Adapter: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its requests say where they stand in the trace of their run.
+    fn propagates(&self) -> bool {
+        false
+    }
+
     /// The address that its calls go to, if it is an HTTP API.
     fn base_url(&self) -> Option<&BaseUrl> {
         None

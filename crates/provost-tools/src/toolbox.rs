@@ -273,6 +273,14 @@ impl Toolbox {
         Some(Fault::no_effect(Class::Unavailable, error.message.as_str()))
     }
 
+    /// Whether requests of an operation say where they stand in the trace of their run.
+    #[must_use]
+    pub fn propagates(&self, operation: &str) -> bool {
+        let tool = operation.split('.').next();
+        let adapter = tool.and_then(|tool| self.adapters.get(tool));
+        adapter.is_some_and(|adapter| adapter.propagates())
+    }
+
     /// Makes one call and gives its outcome. Dropping the future cancels the call; a request that
     /// has left the process by then may still take effect.
     pub async fn perform(&self, call: &Call) -> Reply {

@@ -28,6 +28,15 @@ impl EngineTools {
         }
     }
 
+    /// Whether calls of an operation say where they stand in the trace of their run.
+    pub(crate) fn propagates(&self, operation: &str) -> bool {
+        match self {
+            Self::Live(toolbox) => toolbox.propagates(operation),
+            // Why all: what is rehearsed with is not looked into here.
+            Self::Rehearsal(_) => true,
+        }
+    }
+
     /// Makes one call.
     pub(crate) async fn perform(&self, call: &Call) -> Reply {
         match self {

@@ -14,19 +14,25 @@ use super::Session;
 /// The numbers of the events by which attempts began.
 pub(super) type BegunAttempts = BTreeMap<(Slot, u32), u64>;
 
-/// The attempts that these events begin, the first of which has this number.
-pub(super) fn begun(first_seq: u64, events: &[Event]) -> BegunAttempts {
-    let numbered = (first_seq..).zip(events);
-    let begun = numbered.filter_map(|(seq, event)| match event {
-        Event::AttemptStarted(started) => Some(((started.slot.clone(), started.attempt), seq)),
-        _ => None,
-    });
-    begun.collect()
-}
-
 impl Session {
-    /// A call with its place.
+    /// The attempts that these events begin, the first of which has this number. Why only those
+    /// whose tool tells its place: it takes two digests, and few tools do.
+    pub(super) fn begun(&self, first_seq: u64, events: &[Event]) -> BegunAttempts {
+        let numbered = (first_seq..).zip(events);
+        let begun = numbered.filter_map(|(seq, event)| match event {
+            Event::AttemptStarted(started) if self.tools.propagates(&started.operation) => {
+                Some(((started.slot.clone(), started.attempt), seq))
+            }
+            _ => None,
+        });
+        begun.collect()
+    }
+
+    /// A call with its place, if it is one of these.
     pub(super) fn placed(&self, call: Call, begun: &BegunAttempts) -> Call {
+        if begun.is_empty() {
+            return call;
+        }
         let of = (call.slot().clone(), call.attempt());
         let Some(seq) = begun.get(&of) else {
             return call;

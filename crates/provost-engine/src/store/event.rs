@@ -95,8 +95,8 @@ pub struct Projection {
     pub status: String,
     /// The goal in the user's words.
     pub goal: String,
-    /// What else is shown.
-    pub summary: Value,
+    /// What else is shown, as JSON.
+    pub summary: String,
     /// When somebody has to look at it next, in milliseconds since 1970; none if only a person's
     /// word moves it.
     pub due_ms: Option<i64>,
@@ -239,7 +239,7 @@ impl Prepared {
             });
         }
         Ok(Self {
-            summary: serde_json::to_string(&append.row.summary).unwrap_or_default(),
+            summary: append.row.summary,
             run: append.run,
             expect_seq: append.expect_seq,
             events,

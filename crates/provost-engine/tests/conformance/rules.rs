@@ -61,7 +61,7 @@ fn append(run: &str, after: u64, count: u64) -> Append {
         row: Projection {
             status: "running".to_owned(),
             goal: format!("the goal of {run}"),
-            summary: json!({}),
+            summary: "{}".to_owned(),
             due_ms: None,
             waits: Vec::new(),
             facts: None,

@@ -51,7 +51,7 @@ fn append(run: &str, after: u64, count: u64) -> Append {
         row: Projection {
             status: "running".to_owned(),
             goal: format!("the goal of {run}"),
-            summary: json!({ "events": after + count }),
+            summary: json!({ "events": after + count }).to_string(),
             due_ms: None,
             waits: Vec::new(),
             facts: None,

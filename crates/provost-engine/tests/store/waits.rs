@@ -6,7 +6,7 @@ use provost_engine::history;
 use provost_engine::store::{Append, NewEvent, Projection, Store, WaitPage};
 use provost_run::event::{Event, RunStatus};
 use provost_run::state::{FoldError, State, WaitKind, Waiting, waiting};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// The recorded journals, each a list of events with their moments.
 fn recorded() -> Vec<(String, Vec<(Event, i64)>)> {
@@ -52,7 +52,7 @@ fn keep(store: &Store, after: u64, event: &Event, at_ms: i64, state: &State) {
         row: Projection {
             status: state.status().word().to_owned(),
             goal: state.goals.goal.text.clone(),
-            summary: json!({}),
+            summary: "{}".to_owned(),
             due_ms: None,
             waits: waiting(state),
             facts: None,

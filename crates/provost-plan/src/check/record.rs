@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::effects::is_reconciled;
+use super::flow::StepLabels;
 use super::{CallRecord, Pass, PlanRecord, StepRecord, TermsRecord};
 use super::{budget, scope};
 use crate::catalog::{Operation, Risk};
@@ -85,7 +86,8 @@ fn of_step(
     let id = &step.id.value;
     let set = |sets: &BTreeMap<String, BTreeSet<String>>| sets.get(id).cloned().unwrap_or_default();
     let after = set(&pass.graph.after);
-    let labels = pass.labels.get(id).cloned().unwrap_or_default();
+    let none = StepLabels::default();
+    let labels = pass.labels.get(id).unwrap_or(&none);
     let tool = step
         .tool()
         .and_then(|tool| tools.get(tool.value.as_str()))
@@ -129,7 +131,7 @@ fn of_step(
         tool,
         role,
         labels: labels.of(CallRole::Own).clone(),
-        control: labels.control,
+        control: labels.control.clone(),
         risk: risk(pass, step),
         verdict: pass.verdict(step, CallRole::Own).cloned(),
         confirm,

@@ -3,7 +3,7 @@
 //! Owns its text, criteria and identity. INVARIANT: a revision never changes a goal.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::digest::{Digest, Domain};
 
@@ -81,7 +81,7 @@ impl Goal {
     /// The digest of the goal as canonical JSON.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        Digest::of_value(Domain::Goal, &json!(self))
+        Digest::of(Domain::Goal, self)
     }
 }
 

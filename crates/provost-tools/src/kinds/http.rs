@@ -168,6 +168,10 @@ impl Adapter for Http {
         Some(&self.settings.base)
     }
 
+    fn propagates(&self) -> bool {
+        self.settings.propagate
+    }
+
     fn perform<'a>(&'a self, request: &'a Request, redactor: &'a Redactor) -> CallFuture<'a> {
         Box::pin(async {
             let endpoint = request.find(&self.settings.endpoints)?;

@@ -92,7 +92,7 @@ impl Finished {
             row: Projection {
                 status: self.row.status.clone(),
                 goal: goal.clone(),
-                summary: serde_json::from_str(&self.row.summary).unwrap(),
+                summary: self.row.summary.clone(),
                 due_ms: None,
                 waits: Vec::new(),
                 facts: None,

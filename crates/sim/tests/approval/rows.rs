@@ -5,7 +5,6 @@ use std::path::Path;
 use provost_engine::store::{Append, NewEvent, Projection, Store};
 use provost_run::event::Event;
 use rusqlite::Connection;
-use serde_json::json;
 use sim::mutate::approval::{Session, first_rules, goal};
 use sim::mutate::fields;
 
@@ -34,7 +33,7 @@ fn stored(history: &History, cut: usize) -> tempfile::TempDir {
         row: Projection {
             status: "waiting_approval".to_owned(),
             goal: goal().text,
-            summary: json!({}),
+            summary: "{}".to_owned(),
             due_ms: None,
             waits: Vec::new(),
             facts: None,

@@ -21,16 +21,21 @@ pub(super) const FORMAT: i64 = 14;
 /// [`COLUMNS`], one by one. Why in columns and in no index over the payload: SQLite computes the
 /// expressions of an index for each event that is written, and since they may fail, copies each
 /// page that the statement changes.
+///
+/// `payload` names the text there, or is null where that is no JSON.
 fn told(payload: &str) -> [String; 3] {
-    let value = |path: &str| {
-        format!("CASE WHEN json_valid({payload}) THEN json_extract({payload}, '{path}') END")
-    };
+    let value = |path: &str| format!("json_extract({payload}, '{path}')");
     let playbook = format!(
-        "CASE WHEN json_valid({payload}) \
-         AND json_extract({payload}, '$.planner.kind') = 'playbook' \
-         THEN json_extract({payload}, '$.planner.name') END"
+        "CASE WHEN {} = 'playbook' THEN {} END",
+        value("$.planner.kind"),
+        value("$.planner.name"),
     );
     [value("$.principal.id"), value("$.planner.kind"), playbook]
+}
+
+/// A text as [`told`] reads it.
+fn readable(text: &str) -> String {
+    format!("CASE WHEN json_valid({text}) THEN {text} END")
 }
 
 /// Whether the columns are there: a journal of an older format is read as it is.
@@ -40,14 +45,16 @@ pub(super) fn are_kept(connection: &Connection) -> rusqlite::Result<bool> {
         .map(|format: i64| format >= FORMAT)
 }
 
-/// [`COLUMNS`] as a first event tells them, in SQL; `payload` names it there.
-pub(super) fn values(payload: &str) -> String {
-    told(payload).join(", ")
+/// [`COLUMNS`] as a first event tells them, and the place that they are read from, in SQL;
+/// `payload` names it there. Why from a place: it is read once then, and not for each column.
+pub(super) fn values(payload: &str) -> (String, String) {
+    let from = format!("(SELECT {} AS first)", readable(payload));
+    (told("first").join(", "), from)
 }
 
 /// A run whose columns do not tell what its first event tells, in words.
 pub(super) fn difference(connection: &Connection) -> Result<Option<String>, StoreError> {
-    let [requester, planner, playbook] = told("first.payload");
+    let [requester, planner, playbook] = told(&readable("first.payload"));
     let sql = format!(
         "SELECT id FROM runs LEFT JOIN events AS first ON first.run = runs.n AND first.seq = 1 \
          WHERE requester IS NOT {requester} OR planner IS NOT {planner} \

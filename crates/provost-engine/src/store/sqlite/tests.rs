@@ -32,7 +32,7 @@ fn append(after: u64, size: usize) -> Append {
         row: Projection {
             status: "running".to_owned(),
             goal: "fill the disk".to_owned(),
-            summary: json!({}),
+            summary: "{}".to_owned(),
             due_ms: None,
             waits: Vec::new(),
             facts: None,

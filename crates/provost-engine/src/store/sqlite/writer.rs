@@ -177,11 +177,11 @@ pub(super) enum Wake {
 
 /// Creates a run.
 static CREATE: LazyLock<String> = LazyLock::new(|| {
+    let (values, from) = begun::values("?5");
     format!(
         "INSERT INTO runs (id, owner, created_at, updated_at, status, goal, summary, head_seq, \
-         head, {}) VALUES (?1, ?2, ?3, ?3, '', '', '', 0, ?4, {})",
+         head, {}) SELECT ?1, ?2, ?3, ?3, '', '', '', 0, ?4, {values} FROM {from}",
         begun::COLUMNS,
-        begun::values("?5"),
     )
 });
 

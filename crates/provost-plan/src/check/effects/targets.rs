@@ -148,6 +148,10 @@ pub(super) fn at_one_target(pass: &Pass<'_>, exclusions: &Exclusions<'_, '_>) ->
     let mut found = Vec::new();
     let mut compared = 0;
     for group in servers.values() {
+        // Why asked once: writes of one operation are never found here, and most are.
+        let mut names = group.iter().map(|write| write.operation.name.as_str());
+        let first = names.next();
+        let are_mixed = names.any(|name| Some(name) != first);
         for (at, second) in group.iter().enumerate() {
             let meets = |first: &&Targeted<'_>| {
                 first.operation.name != second.operation.name
@@ -161,7 +165,8 @@ pub(super) fn at_one_target(pass: &Pass<'_>, exclusions: &Exclusions<'_, '_>) ->
             if compared > PAIRS_MAX {
                 return found;
             }
-            if let Some(first) = group.iter().take(at).find(meets) {
+            let mut before = group.iter().take(if are_mixed { at } else { 0 });
+            if let Some(first) = before.find(meets) {
                 found.push(at_once(first.step, second.step, second.operation));
             }
         }

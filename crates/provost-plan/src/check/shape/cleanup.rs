@@ -4,6 +4,8 @@
 //! step between leaves it as it is. INVARIANT: what is found takes back what the first did, at the
 //! same target, and does not run where the named step fails.
 
+use std::collections::BTreeSet;
+
 use super::order::asks_for;
 use crate::check::Pass;
 use crate::check::effects::Opposites;
@@ -16,8 +18,9 @@ use crate::plan::{Step, StepKind};
 pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
     let order = &pass.order;
     let opposites = Opposites::of(pass.plan);
+    let backs = backs(pass, &opposites);
     for last in order.nodes() {
-        if !last.is_call_of(|op| !op.effect.is_read()) {
+        if !last.operation.is_some_and(|op| backs.contains(&*op.name)) {
             continue;
         }
         let before = last.before.iter().filter_map(|at| order.node(at));
@@ -41,6 +44,20 @@ pub(super) fn run(pass: &Pass<'_>, found: &mut Vec<Diagnostic>) {
             found.push(finding(first.step, goes_on, blocks.step, last.step));
         }
     }
+}
+
+/// The operations that change something, and of which another that does is the opposite. Why first:
+/// most have none, and then nothing is compared with all that stands before it.
+fn backs<'p>(pass: &Pass<'p>, opposites: &Opposites<'_>) -> BTreeSet<&'p str> {
+    let operations = pass.order.nodes().iter().filter_map(|node| node.operation);
+    let acting = operations.filter(|op| !op.effect.is_read());
+    let acting: BTreeSet<&str> = acting.map(|op| op.name.as_str()).collect();
+    let is_back = |two: &&str| {
+        acting
+            .iter()
+            .any(|one| one != two && opposites.are(one, two))
+    };
+    acting.iter().copied().filter(is_back).collect()
 }
 
 fn finding(

@@ -123,10 +123,15 @@ fn awaited_elsewhere<'p>(pass: &'p Pass<'_>, write: &OrderNode<'_>) -> Option<El
     let id = write.step.id.value.as_str();
     let server = write.operation?.server();
     let own = args(write.step)?;
+    // Why the `until` first: few steps have one, and this looks at all steps for each write.
     let mut polls = pass.plan.steps.iter().filter(|step| {
-        let waits = pass.graph.after.get(&step.id.value);
-        let reads = pass.operation(step).is_some_and(|op| op.effect.is_read());
-        step.until.is_some() && reads && waits.is_some_and(|waits| waits.contains(id))
+        step.until.is_some()
+            && pass.operation(step).is_some_and(|op| op.effect.is_read())
+            && pass
+                .graph
+                .after
+                .get(&step.id.value)
+                .is_some_and(|waits| waits.contains(id))
     });
     polls.find_map(|poll| {
         if pass.operation(poll)?.server() != server {

@@ -135,7 +135,8 @@ const TOGETHER_MAX: usize = 32;
 struct Together<'s> {
     solver: &'s Solver<'s, 's>,
     what: &'static str,
-    cases: Option<Vec<Case>>,
+    /// Those in which all before hold.
+    cases: Vec<Case>,
     before: Vec<Span>,
 }
 
@@ -144,7 +145,7 @@ impl<'s> Together<'s> {
         Self {
             solver,
             what,
-            cases: Some(vec![Vec::new()]),
+            cases: Vec::new(),
             before: Vec::new(),
         }
     }
@@ -163,9 +164,14 @@ impl<'s> Together<'s> {
             found.push(finish(self.held_back(self.finding(span, &never), &own)));
             return;
         }
+        // Why: beside none before, they are its own, of which that was just asked.
+        if self.before.is_empty() {
+            self.cases = own;
+            self.before.push(span);
+            return;
+        }
         let few = self.before.len() < TOGETHER_MAX;
-        let so_far = self.cases.as_ref().filter(|_| few);
-        let joined = so_far.and_then(|so_far| both(so_far, &own));
+        let joined = few.then(|| both(&self.cases, &own)).flatten();
         if let Some(joined) = joined {
             if let Some(never) = self.solver.never(&joined) {
                 let mut finding = self.held_back(self.finding(span, &never), &joined);
@@ -175,7 +181,7 @@ impl<'s> Together<'s> {
                 found.push(finish(finding));
                 return;
             }
-            self.cases = Some(joined);
+            self.cases = joined;
             self.before.push(span);
         }
     }

@@ -5,6 +5,8 @@
 //! nothing is found where the plan makes the call more than once, or goes back to where an earlier
 //! call of the same tool came from: there, names may well be crossed.
 
+use std::collections::BTreeMap;
+
 use crate::catalog::Operation;
 use crate::check::Pass;
 use crate::check::scope::Site;
@@ -16,19 +18,14 @@ use crate::plan::{Step, StepKind};
 use crate::schema::{Kinds, PathType, Type};
 
 pub(super) fn run(pass: &Pass<'_>) -> Vec<Diagnostic> {
+    let mut calls: BTreeMap<&str, usize> = BTreeMap::new();
+    for tool in pass.plan.steps.iter().filter_map(Step::tool) {
+        *calls.entry(&tool.value).or_default() += 1;
+    }
     let found = pass.plan.steps.iter().filter_map(|step| {
         let operation = pass.operation(step)?;
-        let mut calls = pass.plan.steps.iter().filter_map(Step::tool);
-        let is_only = calls
-            .by_ref()
-            .filter(|tool| tool.value == operation.name)
-            .count()
-            == 1;
-        if is_only {
-            crossed(pass, step, operation)
-        } else {
-            None
-        }
+        let is_only = calls.get(operation.name.as_str()) == Some(&1);
+        is_only.then(|| crossed(pass, step, operation)).flatten()
     });
     found.collect()
 }

@@ -4,7 +4,7 @@
 //! name. Judges no value: that is the schema's own.
 //! INVARIANT: an argument is said to be unknown only where the schema cannot mean it to be there.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Types;
 use crate::catalog::{OPERATION_KEYS, Operation};
@@ -24,27 +24,36 @@ pub(super) struct Declared<'s> {
 }
 
 impl<'s> Declared<'s> {
+    /// Why one walk over the keywords: each call of a plan is looked at, and most schemas have few.
     pub(super) fn of(input: &'s Schema) -> Self {
-        let value = input.value();
-        let names = |key: &str| -> Option<Vec<&'s str>> {
-            match value.get(key)? {
-                Value::Object(map) => Some(map.keys().map(String::as_str).collect()),
-                Value::Array(names) => Some(names.iter().filter_map(Value::as_str).collect()),
-                _ => None,
+        let (mut required, mut properties) = (None, None);
+        let (mut closed, mut says_open) = (false, false);
+        for (keyword, value) in input.value().as_object().into_iter().flatten() {
+            match keyword.as_str() {
+                "required" => required = names(value),
+                "properties" => properties = names(value),
+                "additionalProperties" => {
+                    closed = *value == Value::Bool(false);
+                    says_open |= !closed;
+                }
+                "patternProperties" | "$ref" | "allOf" | "anyOf" | "oneOf" => says_open = true,
+                _ => {}
             }
-        };
-        let properties = names("properties");
-        let additional = value.get("additionalProperties");
-        let closed = additional == Some(&json!(false));
-        let says_open = additional.is_some() && !closed
-            || ["patternProperties", "$ref", "allOf", "anyOf", "oneOf"]
-                .iter()
-                .any(|key| value.get(key).is_some());
+        }
         Self {
-            required: names("required").unwrap_or_default(),
+            required: required.unwrap_or_default(),
             open: says_open || (properties.is_none() && !closed),
             known: properties.unwrap_or_default(),
         }
+    }
+}
+
+/// The names in a map or in a list.
+fn names(value: &Value) -> Option<Vec<&str>> {
+    match value {
+        Value::Object(map) => Some(map.keys().map(String::as_str).collect()),
+        Value::Array(names) => Some(names.iter().filter_map(Value::as_str).collect()),
+        _ => None,
     }
 }
 
