@@ -39,6 +39,7 @@ mod items;
 mod loops;
 mod order;
 mod proofs;
+mod reached;
 mod related;
 mod solve;
 mod statement;
@@ -75,6 +76,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
+    reached::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 
