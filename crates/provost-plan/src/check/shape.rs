@@ -23,6 +23,7 @@ mod accepted;
 mod agree;
 mod answered;
 mod aside;
+mod awaited;
 mod claims;
 mod cleanup;
 mod counted;
@@ -77,6 +78,7 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
     reached::run(pass, &mut found);
+    awaited::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 
