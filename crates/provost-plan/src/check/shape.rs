@@ -24,6 +24,7 @@ mod agree;
 mod answered;
 mod aside;
 mod awaited;
+mod chosen;
 mod claims;
 mod cleanup;
 mod counted;
@@ -48,6 +49,7 @@ mod status;
 mod unchanged;
 mod vain;
 mod waits;
+mod whole;
 mod words;
 mod written;
 
@@ -79,6 +81,8 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     vain::run(pass, &mut found);
     reached::run(pass, &mut found);
     awaited::run(pass, &mut found);
+    chosen::run(pass, &mut found);
+    whole::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 
