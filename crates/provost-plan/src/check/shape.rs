@@ -43,6 +43,7 @@ mod order;
 mod proofs;
 mod reached;
 mod related;
+mod rows;
 mod solve;
 mod statement;
 mod status;
