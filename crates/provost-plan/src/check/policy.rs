@@ -19,6 +19,7 @@ use crate::plan::{CallRole, Step};
 use crate::policy::{CallFacts, Decision, Verdict};
 use crate::source::Spanned;
 
+mod answers;
 mod asked;
 mod envelope;
 mod quorum;
@@ -110,28 +111,23 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
             continue;
         }
         let given = guards::given(pass, step);
-        let decide = |operation: &Operation, args: &ArgTree, own: &BTreeMap<String, Label>| {
-            let inputs_validated = !may_read_unaccepted(pass, args, &given);
-            let (args, unknown) = known(pass, args);
-            pass.terms.policy.decide(&CallFacts {
-                principal: &pass.terms.principal,
-                operation,
-                role: step.role().unwrap_or_default(),
-                args: &args,
-                unknown: &unknown,
-                labels: own,
-                control: &labels.control,
-                inputs_validated,
-                values_from_goal: values_from_goal(pass, &args, own),
-                repeats: CallFacts::repeats_before_the_run(operation),
-                totals: pass.totals.as_ref(),
-            })
+        let asked = AskedCall {
+            pass,
+            step,
+            control: &labels.control,
+            given: &given,
         };
         for (role, tool, args) in step.calls() {
             let Some(operation) = pass.called(step, role) else {
                 continue;
             };
-            let verdict = decide(operation, args, labels.of(role));
+            let own = labels.of(role);
+            let verdict = asked.decide(operation, (args, own), None);
+            if role == CallRole::Own && verdict.decision != Decision::Forbid {
+                let with =
+                    |name: &str, value| asked.decide(operation, (args, own), Some((name, value)));
+                found.extend(answers::all_forbidden(pass, step, args, &with));
+            }
             let verdict = match role {
                 CallRole::Confirm => verdict,
                 CallRole::Own | CallRole::Undo => with_own_caution(step, verdict),
@@ -144,6 +140,44 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     found.extend(quorum::too_few(pass, &verdicts));
     pass.diagnostics.extend(found);
     pass.verdicts = verdicts;
+}
+
+/// A step whose calls policy is asked about.
+struct AskedCall<'p, 'a> {
+    pass: &'p Pass<'a>,
+    step: &'p Step,
+    control: &'p Label,
+    given: &'p GuardFacts,
+}
+
+impl AskedCall<'_, '_> {
+    /// What policy says of a call, as far as its arguments are known, or with a value for one that
+    /// is not.
+    fn decide(
+        &self,
+        operation: &Operation,
+        (args, labels): (&ArgTree, &BTreeMap<String, Label>),
+        with: Option<(&str, Value)>,
+    ) -> Verdict {
+        let (mut known, mut unknown) = known(self.pass, args);
+        if let Some((name, value)) = with {
+            unknown.remove(name);
+            known.insert(name.to_owned(), value);
+        }
+        self.pass.terms.policy.decide(&CallFacts {
+            principal: &self.pass.terms.principal,
+            operation,
+            role: self.step.role().unwrap_or_default(),
+            args: &known,
+            unknown: &unknown,
+            labels,
+            control: self.control,
+            inputs_validated: !may_read_unaccepted(self.pass, args, self.given),
+            values_from_goal: values_from_goal(self.pass, &known, labels),
+            repeats: CallFacts::repeats_before_the_run(operation),
+            totals: self.pass.totals.as_ref(),
+        })
+    }
 }
 
 /// The finding about a call that policy does not permit by itself.

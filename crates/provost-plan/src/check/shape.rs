@@ -23,6 +23,8 @@ mod accepted;
 mod agree;
 mod answered;
 mod aside;
+mod awaited;
+mod chosen;
 mod claims;
 mod cleanup;
 mod counted;
@@ -39,13 +41,16 @@ mod items;
 mod loops;
 mod order;
 mod proofs;
+mod reached;
 mod related;
+mod rows;
 mod solve;
 mod statement;
 mod status;
 mod unchanged;
 mod vain;
 mod waits;
+mod whole;
 mod words;
 mod written;
 
@@ -75,6 +80,10 @@ pub(crate) fn run(pass: &mut Pass<'_>) {
     detached::run(pass, &mut found);
     aside::run(pass, &mut found);
     vain::run(pass, &mut found);
+    reached::run(pass, &mut found);
+    awaited::run(pass, &mut found);
+    chosen::run(pass, &mut found);
+    whole::run(pass, &mut found);
     pass.diagnostics.extend(found);
 }
 

@@ -475,6 +475,8 @@ impl Typing<'_, '_> {
                     let item = item.kinds().words();
                     let message = format!("{} is never in a list of {item}", ka.words());
                     self.report(span, message);
+                } else if texts::is_apart_from_items(&a, &b) {
+                    self.report(span, texts::NEVER_IN.to_owned());
                 } else {
                     self.slips(&a, &b, right.span);
                 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::check::Pass;
 use crate::expr::cases::{Case, Demand, DemandSubject, cases, each};
-use crate::expr::tree::{Access, Compare, Expr, ExprKind};
+use crate::expr::tree::{Access, Compare, Expr, ExprKind, WalkKind};
 use crate::expr::{Root, Segment, Template};
 use crate::plan::Step;
 use crate::plan::subgoal::parent_of;
@@ -121,6 +121,66 @@ pub(super) fn asked_fields(accepts: &[Template], about: &Root) -> Vec<AskedField
         _ => None,
     });
     named.collect()
+}
+
+/// The same of one item of a list of `about` that is there, beside what tells which item it is: a
+/// field that has to equal what the plan computes.
+pub(super) fn asked_items(accepts: &[Template], about: &Root) -> Vec<AskedField> {
+    let wholes = accepts.iter().filter_map(Template::whole);
+    let parts = wholes.flat_map(|whole| whole.conjuncts());
+    parts.flat_map(|part| asked_of_item(part, about)).collect()
+}
+
+fn asked_of_item(part: &Expr, about: &Root) -> Vec<AskedField> {
+    let Some((list, terms)) = item_terms(part, about) else {
+        return Vec::new();
+    };
+    let is_key = |term: &Expr| match &term.kind {
+        ExprKind::Compare(Compare::Equal, left, right) => !left.is_literal() && !right.is_literal(),
+        _ => false,
+    };
+    if !terms.iter().any(is_key) {
+        return Vec::new();
+    }
+    let single = terms
+        .iter()
+        .filter_map(|term| Some((term.span, only(cases(term, true))?)));
+    let single = single.flat_map(|(span, case)| case.into_iter().map(move |one| (span, one)));
+    let named = single.filter_map(|(span, (subject, demand))| match subject.path.as_slice() {
+        [Segment::Field(name)] if subject.root == *about && !subject.is_size => {
+            let path = list.iter().cloned().chain([Segment::Any]);
+            Some(AskedField {
+                span,
+                name: name.clone(),
+                values: asked_values(&demand)?,
+                path: path.chain(subject.path.clone()).collect(),
+            })
+        }
+        _ => None,
+    });
+    named.collect()
+}
+
+/// Where the list of an `exists` over something of `about` lies, and what is asked of its item,
+/// which stands as `about` itself.
+pub(super) fn item_terms(part: &Expr, about: &Root) -> Option<(Vec<Segment>, Vec<Expr>)> {
+    let ExprKind::Walk(walk) = &part.kind else {
+        return None;
+    };
+    let ExprKind::Path(base, accesses) = &walk.list.kind else {
+        return None;
+    };
+    let is_own = walk.kind == WalkKind::Exists && base.kind == ExprKind::Root(about.clone());
+    let fields = accesses.iter().map(|access| match access {
+        Access::Field(name) => Some(Segment::Field(name.clone())),
+        Access::Index(_) => None,
+    });
+    let list: Vec<Segment> = fields.collect::<Option<_>>().filter(|_| is_own)?;
+    let body = walk.body.about(walk.variable.id, about);
+    Some(match body.kind {
+        ExprKind::And(terms) => (list, terms),
+        _ => (list, vec![body]),
+    })
 }
 
 /// The values that a demand asks for, if it lists them.

@@ -32,6 +32,8 @@ const DONE: &str = "
 
 /// Fewest letters of a name that is looked for in a text.
 const STEM_CHARS_MIN: usize = 4;
+/// Fewest words of a criterion that only a step has which it is about.
+const WORDS_MIN: usize = 2;
 /// Fewest letters of a verb that was done.
 const VERB_CHARS_MIN: usize = 3;
 /// How a verb ends that was done: `booked`, `set`, `withdrawn`.
@@ -270,11 +272,15 @@ fn by_looks(
         ));
     }
     let mut unproven = unproven.iter().filter(|_| only_read);
-    let described = unproven.find(|step| {
-        let looked = read.iter().filter_map(|id| pass.plan.step(id));
-        is_described(&criterion.text, step, looked)
-    });
-    described.map(|step| alone(step, ", whose description it follows"))
+    let looked = || read.iter().filter_map(|id| pass.plan.step(id));
+    let described = unproven
+        .clone()
+        .find(|step| is_described(&criterion.text, step, looked()));
+    let described = described.map(|step| alone(step, ", whose description it follows"));
+    described.or_else(|| {
+        let told = unproven.find(|step| is_told_of(&criterion.text, step, looked()))?;
+        Some(alone(told, ", which it is about"))
+    })
 }
 
 /// A step that a proof looks at, and one that makes the same call once something is done, at which
@@ -395,6 +401,30 @@ fn is_described<'s>(text: &str, step: &Step, mut others: impl Iterator<Item = &'
     let mut words = lower.split(|c: char| !c.is_alphanumeric());
     words.any(|word| word.starts_with(&stem))
         && !others.any(|other| verb(other).as_ref() == Some(&stem))
+}
+
+/// Whether a text has words of what a step does that none of the others has, and none of theirs.
+fn is_told_of<'s>(text: &str, step: &Step, others: impl Iterator<Item = &'s Step>) -> bool {
+    let stems = |text: &str| -> BTreeSet<String> {
+        let lower = text.to_lowercase();
+        let words = lower.split(|c: char| !c.is_alphanumeric());
+        let long = words.filter(|word| word.chars().count() >= STEM_CHARS_MIN);
+        long.map(|word| word.chars().take(STEM_CHARS_MIN).collect())
+            .collect()
+    };
+    let of_step = |step: &Step| {
+        let tool = step.tool().map_or("", |tool| tool.value.as_str());
+        let told = step.description.as_ref().map_or("", |text| &text.value);
+        stems(&format!("{} {tool} {told}", step.id.value))
+    };
+    let said = stems(text);
+    let own: BTreeSet<String> = of_step(step).intersection(&said).cloned().collect();
+    let theirs: BTreeSet<String> = others.flat_map(of_step).collect();
+    let theirs: BTreeSet<String> = theirs.intersection(&said).cloned().collect();
+    let is_described = step.description.is_some();
+    is_described
+        && own.difference(&theirs).count() >= WORDS_MIN
+        && theirs.difference(&own).count() < own.difference(&theirs).count()
 }
 
 /// The first word of a description, without an `e` at its end.

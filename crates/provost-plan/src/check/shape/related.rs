@@ -70,6 +70,43 @@ pub(super) fn carried(
     found
 }
 
+/// Two subjects that are to compare in ways of which no two values do both.
+pub(super) fn apart(case: &Case) -> Option<(&DemandSubject, &DemandSubject)> {
+    let related = case.iter().filter_map(|(_, demand)| match demand {
+        Demand::Relates(related) => Some(&**related),
+        _ => None,
+    });
+    let mut left: BTreeMap<(&DemandSubject, &DemandSubject), [bool; 3]> = BTreeMap::new();
+    for one in related.take(RELATIONS_MAX) {
+        let is_first = one.left <= one.right;
+        let (pair, operator) = match is_first {
+            true => ((&one.left, &one.right), one.operator),
+            false => ((&one.right, &one.left), mirrored(one.operator)),
+        };
+        let ways = left.entry(pair).or_insert([true; 3]);
+        for (way, holds) in ways.iter_mut().zip(orders(operator)) {
+            *way &= holds;
+        }
+        if !ways.contains(&true) {
+            return Some(pair);
+        }
+    }
+    None
+}
+
+/// Whether a comparison lets the first be less, the same, or more.
+fn orders(operator: Compare) -> [bool; 3] {
+    match operator {
+        Compare::Equal => [false, true, false],
+        Compare::NotEqual => [true, false, true],
+        Compare::Less => [true, false, false],
+        Compare::LessEqual => [true, true, false],
+        Compare::Greater => [false, false, true],
+        Compare::GreaterEqual => [false, true, true],
+        Compare::In => [true; 3],
+    }
+}
+
 /// What a demand on the right side of a comparison asks of the left side.
 fn over(operator: Compare, demand: &Demand) -> Option<Demand> {
     let bound = |value: &Value, strict: bool, less: bool| {

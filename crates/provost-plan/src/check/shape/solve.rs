@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::accepted::{AcceptedOutputs, key};
 use super::related;
+use super::rows;
 use super::status::Statuses;
 use crate::check::Pass;
 use crate::check::scope::Site;
@@ -119,6 +120,13 @@ impl Solver<'_, '_> {
 
     /// Why a case never comes up by what it asks of single subjects.
     fn excluded_alone(&self, case: &Case) -> Option<ImpossibleCase> {
+        if let Some((one, other)) = related::apart(case) {
+            let (one, other) = (shown(one), shown(other));
+            let reason = format!("`{one}` and `{other}` do not compare in both ways");
+            return Some(ImpossibleCase { reason, slip: None });
+        }
+        let counted = rows::counted(self.pass, case);
+        let case = counted.as_ref().unwrap_or(case);
         let mut subjects: BTreeMap<&DemandSubject, Vec<&Demand>> = BTreeMap::new();
         for (subject, demand) in case {
             subjects.entry(subject).or_default().push(demand);

@@ -30,7 +30,8 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
         });
         if node.step.for_each.is_some() {
             let own = Some(node.step).filter(|_| acts && !is_said);
-            found.extend(own.and_then(|step| unchanged_item(pass, accepted, step)));
+            let finding = own.and_then(|step| unchanged_item(pass, accepted, step));
+            found.extend(finding.or_else(|| own.and_then(|_| found_before(pass, node))));
         } else if let Some(confirm) = node.step.confirm.as_ref().filter(|_| acts) {
             let nodes = node.before.iter().filter_map(|at| pass.order.node(at));
             let mut reads = nodes.filter(|read| is_made_again(pass, read, node, confirm));
@@ -156,6 +157,50 @@ fn unchanged_item(pass: &Pass<'_>, accepted: &AcceptedOutputs, write: &Step) -> 
     };
     let span = before.says_all(confirm, &of_item)?;
     Some(finding(write, span).related(list.span, "each item was chosen by it"))
+}
+
+/// A `confirm` that asks of the same read, made before, what each item was chosen by.
+fn found_before(pass: &Pass<'_>, node: &OrderNode<'_>) -> Option<Diagnostic> {
+    let write = node.step;
+    let confirm = write.confirm.as_ref()?;
+    let chosen = conditions(write.for_each.as_ref()?.list.whole()?.ast());
+    let nodes = node.before.iter().filter_map(|at| pass.order.node(at));
+    let mut reads = nodes.filter(|read| is_made_again(pass, read, node, confirm));
+    reads.find_map(|read| {
+        let output = output_of(read.step);
+        let parts = confirm.accept.iter().map(|accept| accept.whole());
+        let parts: Vec<_> = parts.collect::<Option<_>>()?;
+        let mut parts = parts.into_iter().flat_map(|whole| whole.conjuncts());
+        let is_so = |part: &Expr| {
+            let moved = part.with(&|kind| match kind {
+                ExprKind::Root(Root::Read) => Some(output.clone()),
+                _ => None,
+            });
+            chosen.iter().any(|one| one.form() == moved.form())
+        };
+        let span = confirm.accept.first()?.span();
+        parts.all(is_so).then(|| {
+            let label = "read before, and each item was chosen by it";
+            finding(write, span).related(read.step.id.span, label)
+        })
+    })
+}
+
+/// What each item of a list was chosen by, of the item.
+fn conditions(mut list: &Expr) -> Vec<Expr> {
+    let mut all = Vec::new();
+    while let ExprKind::Walk(walk) = &list.kind
+        && walk.kind == WalkKind::Filter
+    {
+        let chosen = walk.filter.iter();
+        let chosen = chosen.map(|chosen| chosen.about(walk.variable.id, &Root::Item));
+        all.extend(chosen.flat_map(|chosen| match chosen.kind {
+            ExprKind::And(terms) => terms,
+            _ => vec![chosen],
+        }));
+        list = &walk.list;
+    }
+    all
 }
 
 fn finding(write: &Step, span: Span) -> Diagnostic {

@@ -172,7 +172,7 @@ fn is_word(operation: &Operation, name: &str, word: &Value) -> bool {
 }
 
 /// Whether another write of the server may come between a read and a write.
-fn may_change(pass: &Pass<'_>, read: &Step, write: &Step) -> bool {
+pub(super) fn may_change(pass: &Pass<'_>, read: &Step, write: &Step) -> bool {
     let order = &pass.order;
     let node = |step: &Step| order.place(&step.id.value).and_then(|at| order.node(at));
     let (Some(read), Some(own)) = (node(read), node(write)) else {

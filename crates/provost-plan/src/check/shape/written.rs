@@ -7,7 +7,9 @@
 
 use serde_json::{Value, json};
 
-use super::accepted::{AcceptedOutputs, asked_fields, asserted};
+use super::accepted::{
+    AcceptedOutputs, AskedField, asked_fields, asked_items, asserted, item_terms,
+};
 use super::effect::is_form;
 use super::solve::Solver;
 use super::statement;
@@ -19,9 +21,9 @@ use crate::check::order::OrderNode;
 use crate::check::scope::Site;
 use crate::codes::Code;
 use crate::diagnostic::Diagnostic;
-use crate::expr::cases::{Case, Demand, DemandSubject, both};
-use crate::expr::tree::Compare;
-use crate::expr::{ArgTree, Root, Segment};
+use crate::expr::cases::{Case, Demand, DemandSubject, both, constant};
+use crate::expr::tree::{Compare, Expr, ExprKind};
+use crate::expr::{ArgTree, Root, Segment, Template};
 use crate::plan::{CallRole, StepKind};
 use crate::schema::{Kinds, PathType};
 use crate::source::Span;
@@ -45,7 +47,10 @@ pub(super) fn run(pass: &Pass<'_>, accepted: &AcceptedOutputs, found: &mut Vec<D
             operation,
             args,
         };
-        let own = || write.confirmed().or_else(|| write.named());
+        let own = || {
+            let confirmed = write.confirmed().or_else(|| write.absent());
+            confirmed.or_else(|| write.named())
+        };
         let one = own().or_else(|| write.read_later(accepted));
         // Why: of a state that is wanted at once it is enough to say so.
         let is_known = |one: &Diagnostic| {
@@ -96,15 +101,96 @@ impl<'p, 'a> Write<'p, 'a> {
     fn confirmed(&self) -> Option<Diagnostic> {
         let confirm = self.node.step.confirm.as_ref()?;
         let read = self.pass.called(self.node.step, CallRole::Confirm)?;
+        let items = asked_items(&confirm.accept, &Root::Read);
         asked_fields(&confirm.accept, &Root::Read)
             .into_iter()
+            .chain(items)
             .find_map(|asked| {
+                if let Some(given) = self.never_null(read, &asked) {
+                    return Some(given);
+                }
                 let known = answered(read, &asked.path)?;
                 let left = self.left(read, &asked.name, &known)?;
                 let is_other = has_none(&left, &asked.values) && has_all(&known, &asked.values);
                 let wants = "its `confirm` wants another";
                 is_other.then(|| self.finding(&asked.name, &left, wants, asked.span))
             })
+    }
+
+    /// A `confirm` that wants null of what a statement sets to an argument that is never null.
+    fn never_null(&self, read: &Operation, asked: &AskedField) -> Option<Diagnostic> {
+        if asked.values.iter().any(|value| !value.is_null()) {
+            return None;
+        }
+        let argument = statement::leaves_argument(self.operation, read, &asked.name)?;
+        let is_sent = self.args.get(argument.as_str())?.0.as_str() == argument;
+        let PathType::Known { ty, .. } = self.operation.input.ty().at(&[Segment::Field(argument)])
+        else {
+            return None;
+        };
+        (is_sent && !ty.kinds().meets(Kinds::NULL)).then(|| self.other_than_null(asked))
+    }
+
+    fn other_than_null(&self, asked: &AskedField) -> Diagnostic {
+        let (id, name) = (&self.node.step.id.value, &asked.name);
+        let message =
+            format!("after `{id}` its `{name}` is not null, and its `confirm` wants null");
+        Diagnostic::new(Code::OtherThanGiven, asked.span, message)
+            .related(self.node.step.id.span, "what it leaves")
+            .hint("ask for what the call leaves")
+            .step(id)
+    }
+
+    /// A `confirm` that wants no row to be like the one that a statement adds.
+    fn absent(&self) -> Option<Diagnostic> {
+        let confirm = self.node.step.confirm.as_ref()?;
+        let read = self.pass.called(self.node.step, CallRole::Confirm)?;
+        if !statement::adds_to(self.operation, read) {
+            return None;
+        }
+        let wholes = confirm.accept.iter().filter_map(Template::whole);
+        let mut parts = wholes.flat_map(|whole| whole.conjuncts());
+        parts.find_map(|part| {
+            let ExprKind::Not(inner) = &part.kind else {
+                return None;
+            };
+            let (_, terms) = item_terms(inner, &Root::Read)?;
+            let is_added = |term: &Expr| self.is_added(read, term) == Some(true);
+            terms.iter().all(is_added).then(|| {
+                let id = &self.node.step.id.value;
+                let message = format!("`{id}` adds a row, and its `confirm` wants none like it");
+                Diagnostic::new(Code::OtherThanGiven, part.span, message)
+                    .related(self.node.step.id.span, "adds it")
+                    .hint("ask that there is one")
+                    .step(id)
+            })
+        })
+    }
+
+    /// Whether a term asks a column of the read row to be what the statement sets it to.
+    fn is_added(&self, read: &Operation, term: &Expr) -> Option<bool> {
+        let ExprKind::Compare(Compare::Equal, left, right) = &term.kind else {
+            return None;
+        };
+        let sides = [(left, right), (right, left)];
+        let (name, value) = sides.into_iter().find_map(|(field, value)| {
+            let (root, name) = field.field_of_root()?;
+            (*root == Root::Read).then_some((name, value))
+        })?;
+        let argument = statement::leaves_argument(self.operation, read, name)?;
+        let (_, given) = self.args.get(argument.as_str())?;
+        let is_value = || {
+            let fixed = self.pass.fixed_tree(given);
+            fixed.is_some() && constant(value) == fixed
+        };
+        let is_form = match given {
+            ArgTree::Template(given) => {
+                let given = given.whole();
+                given.is_some_and(|given| given.ast().form() == value.form())
+            }
+            _ => false,
+        };
+        Some(is_form || is_value())
     }
 
     /// What the tool can answer, or a statement sets: all of it is known where it is read.

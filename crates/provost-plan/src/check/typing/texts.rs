@@ -83,3 +83,15 @@ pub(super) fn are_apart(a: &Typed, b: &Typed) -> bool {
         _ => false,
     }
 }
+
+/// What is said where [`is_apart_from_items`].
+pub(super) const NEVER_IN: &str = "`in` is always false: no item has the form of this text";
+
+/// Whether a text is of a form that no item of a list has.
+pub(super) fn is_apart_from_items(text: &Typed, list: &Typed) -> bool {
+    let item = match &list.exact {
+        Exact::Type(list) => list.item(),
+        _ => None,
+    };
+    item.is_some_and(|item| are_apart(text, &Typed::ty(item)))
+}

@@ -451,6 +451,8 @@ fn operation(name: &str, value: &Value) -> Operation {
         "values",
         "reconcile",
         "model",
+        "query",
+        "execute",
     ];
     for key in value.as_object().unwrap().keys() {
         assert!(
@@ -507,8 +509,14 @@ fn operation(name: &str, value: &Value) -> Operation {
         values: value.get("values").map_or_else(BTreeMap::new, |values| {
             serde_json::from_value(values.clone()).expect("a map of arguments")
         }),
-        endpoint: match value["model"].as_bool() {
-            Some(true) => json!({ "kind": "model" }),
+        endpoint: match (
+            value["model"].as_bool(),
+            value.get("query"),
+            value.get("execute"),
+        ) {
+            (Some(true), ..) => json!({ "kind": "model" }),
+            (_, Some(query), _) => json!({ "statement": { "query": query } }),
+            (_, _, Some(execute)) => json!({ "statement": { "execute": execute } }),
             _ => Value::Null,
         },
     }
