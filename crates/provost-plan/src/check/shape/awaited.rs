@@ -114,7 +114,7 @@ impl Poll<'_, '_> {
         let confirmed = confirmed.map(|confirm| asked_fields(&confirm.accept, &Root::Read));
         let by_confirm = confirmed.iter().flatten().find(|one| {
             let mut own = waits.iter().filter(|(path, _)| *path == one.path);
-            own.any(|(_, demand)| is_waited_for(one, demand, &answered(read, &one.path)))
+            own.any(|(_, demand)| is_waited_for(one, demand, answered(read, &one.path).as_deref()))
         });
         let (asked, field) = match (by_accept, by_confirm) {
             (Some(asked), _) => (asked, "accept"),
@@ -149,7 +149,7 @@ impl Poll<'_, '_> {
                 && known.is_some()
                 && there.as_ref().map(Vec::len) == known.as_ref().map(Vec::len)
         });
-        !is_given && like.any(|(_, demand)| is_waited_for(one, demand, &known))
+        !is_given && like.any(|(_, demand)| is_waited_for(one, demand, known.as_deref()))
     }
 
     /// A call of the write's own tool, given another word, that waits for the write and not for the
@@ -205,10 +205,10 @@ impl Poll<'_, '_> {
 }
 
 /// Whether each value that is asked for is one that is waited for, and the place has others.
-fn is_waited_for(one: &AskedField, demand: &Demand, known: &Option<Vec<Value>>) -> bool {
+fn is_waited_for(one: &AskedField, demand: &Demand, known: Option<&[Value]>) -> bool {
     let is_end = |value: &Value| meets(value, demand);
-    let is_choice = |known: &Vec<Value>| known.len() > 2 && !known.iter().all(is_end);
-    known.as_ref().is_some_and(is_choice) && one.values.iter().all(is_end)
+    let is_choice = |known: &[Value]| known.len() > 2 && !known.iter().all(is_end);
+    known.is_some_and(is_choice) && one.values.iter().all(is_end)
 }
 
 /// A proof that wants a write where a poll succeeded and nowhere else, although the write does not
