@@ -13,7 +13,7 @@ use blocks::Block;
 use shell::{Done, Shell};
 
 /// The pages whose blocks are run.
-const PAGES: [&str; 35] = [
+const PAGES: [&str; 36] = [
     "README.md",
     "docs/concepts/business-rules.md",
     "docs/concepts/granularity.md",
@@ -33,6 +33,7 @@ const PAGES: [&str; 35] = [
     "docs/guides/pages.md",
     "docs/guides/planners.md",
     "docs/guides/server.md",
+    "docs/guides/team.md",
     "docs/guides/tools.md",
     "docs/guides/working.md",
     "docs/install.md",
