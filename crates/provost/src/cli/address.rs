@@ -20,11 +20,13 @@ mod tests {
 
     #[test]
     fn a_port_alone_is_of_this_machine() {
+        let read = |text: &str| listened(text).ok().map(|at| at.to_string());
         for text in ["4520", ":4520", "localhost:4520", "127.0.0.1:4520"] {
-            assert_eq!(listened(text).unwrap().to_string(), "127.0.0.1:4520");
+            assert_eq!(read(text).as_deref(), Some("127.0.0.1:4520"), "{text}");
         }
-        assert_eq!(listened("0.0.0.0:80").unwrap().to_string(), "0.0.0.0:80");
-        assert_eq!(listened("[::1]:80").unwrap().to_string(), "[::1]:80");
+        for text in ["0.0.0.0:80", "[::1]:80"] {
+            assert_eq!(read(text).as_deref(), Some(text));
+        }
         for text in [
             "",
             "localhost",
@@ -33,7 +35,7 @@ mod tests {
             "70000",
             "::4520",
         ] {
-            assert!(listened(text).is_err(), "{text}");
+            assert_eq!(read(text), None, "{text}");
         }
     }
 }
