@@ -370,6 +370,7 @@ impl Follower {
             login: self.login,
             at: self.at,
             moment: *self.moment.borrow(),
+            is_packed: matches!(self.coding, Coding::Gzip(_)),
         };
         let (login, batch) = match look.batch(&self.app, None)? {
             Some(kept) => kept,
@@ -432,6 +433,8 @@ struct StreamLook {
     login: Option<CheckedLogin>,
     at: i64,
     moment: FeedMoment,
+    /// Whether the reader is sent gzip.
+    is_packed: bool,
 }
 
 impl StreamLook {
@@ -476,6 +479,7 @@ impl StreamLook {
             return Ok(standing.map(Batch::Nothing));
         };
         let told = rows.told(&scope, store.is_some());
+        let told = told.filter(|told| told.is_ready(self.is_packed, store.is_some()));
         Ok(told.map(|told| Batch::Came(last.n, told)))
     }
 }

@@ -43,6 +43,14 @@ impl From<Bytes> for SharedText {
 }
 
 impl SharedText {
+    /// Whether it can be sent without work: who may work makes it so.
+    pub(super) fn is_ready(&self, is_packed: bool, may_work: bool) -> bool {
+        if is_packed && may_work {
+            self.deflated();
+        }
+        !is_packed || self.plain.is_empty() || self.deflated.get().is_some()
+    }
+
     fn deflated(&self) -> &Deflated {
         self.deflated.get_or_init(|| {
             let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
