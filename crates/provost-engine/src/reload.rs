@@ -209,7 +209,9 @@ impl LiveWorkspace {
         let live = Arc::clone(self);
         let read = tokio::task::spawn_blocking(move || {
             let texts = live.engine().workspace().texts_now();
-            (texts, live.renewed(), live.left())
+            let read = live.renewed();
+            let left = read.as_ref().map_or_else(|_| live.left(), |_| Vec::new());
+            (texts, read, left)
         });
         let (texts, read, left) = read.await.map_err(|_| ReloadError::Halted)?;
         let new = match read {
@@ -220,9 +222,8 @@ impl LiveWorkspace {
                 );
                 let why = Arc::new(why);
                 self.tell(FilesNews {
-                    text,
-                    is_refused: true,
                     why: Some(Arc::clone(&why)),
+                    ..FilesNews::refused(text)
                 });
                 let refused = RefusedFiles {
                     at_ms: now_ms(),

@@ -7,8 +7,7 @@
 use provost_engine::keys::PublicKey;
 use provost_engine::people::Credential;
 use provost_engine::reload::{FilesState, ReloadError};
-use provost_engine::workspace::{Workspace, WorkspaceError};
-use provost_plan::render;
+use provost_engine::workspace::{Findings, Workspace, WorkspaceError};
 use serde_json::{Value, json};
 
 use crate::app::{App, Shared};
@@ -116,10 +115,7 @@ fn refused(error: &WorkspaceError) -> Problem {
     let findings: Vec<Value> = error
         .findings()
         .iter()
-        .flat_map(|one| match render::to_json(&one.source, &one.diagnostics) {
-            Value::Array(list) => list,
-            other => vec![other],
-        })
+        .flat_map(Findings::to_json)
         .collect();
     Problem::new(ProblemKind::Findings, error.to_string()).with("findings", json!(findings))
 }

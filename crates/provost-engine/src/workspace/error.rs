@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use provost_plan::diagnostic::{Diagnostic, has_errors};
+use provost_plan::render;
 use provost_plan::source::Source;
+use serde_json::Value;
 
 use super::POLICIES_DIR;
 
@@ -37,6 +39,17 @@ pub struct Findings {
     pub source: Source,
     /// What was found, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Findings {
+    /// The same as data, one by one.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<Value> {
+        match render::to_json(&self.source, &self.diagnostics) {
+            Value::Array(list) => list,
+            other => vec![other],
+        }
+    }
 }
 
 /// A tool that is left out because its entry has errors: nothing that needs it is driven.

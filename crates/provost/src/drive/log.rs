@@ -18,6 +18,7 @@ use provost_engine::run::shown;
 use provost_engine::run::state::State;
 use provost_engine::session::DriveEnd;
 use provost_engine::work::WorkEvent;
+use provost_engine::workspace::Findings;
 use provost_plan::catalog::Catalog;
 use provost_plan::render::{self, Style};
 use serde_json::Value;
@@ -148,12 +149,7 @@ fn files(news: &FilesNews) {
         _ => &[],
     };
     if log::is_json() {
-        let all = found
-            .iter()
-            .map(|one| render::to_json(&one.source, &one.diagnostics));
-        let all: Vec<Value> = all
-            .flat_map(|list| list.as_array().cloned().unwrap_or_default())
-            .collect();
+        let all: Vec<Value> = found.iter().flat_map(Findings::to_json).collect();
         let line = LogLine::new(level, "workspace", &news.text);
         let line = if all.is_empty() {
             line

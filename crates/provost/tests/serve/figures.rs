@@ -5,7 +5,7 @@
 //! is measured is a whole request on a connection of its own, as its client sees it.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -19,6 +19,7 @@ use provost_engine::workspace::{LockUse, Opening, Workspace, prepare_to_judge};
 use serde_json::{Value, json};
 
 use super::served::{Served, note, team, token};
+use super::stream;
 use super::workplace::Workplace;
 
 /// How much there is: few in the gate, all where figures are taken.
@@ -560,16 +561,8 @@ fn read_all(streams: &[TcpStream], over: &AtomicBool) {
 }
 
 fn opened(server: &Served, token: &str, more: &str) -> TcpStream {
-    let mut stream = TcpStream::connect(&server.host).unwrap();
-    stream
-        .set_read_timeout(Some(Duration::from_secs(60)))
-        .unwrap();
-    let head = format!(
-        "GET /v1/events HTTP/1.1\r\nHost: {}\r\n{more}Authorization: Bearer {token}\r\n\r\n",
-        server.host
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    stream
+    let heads = format!("{more}Authorization: Bearer {token}\r\n");
+    stream::opened(server, "", &heads, Duration::from_secs(60))
 }
 
 /// How long after each event a stream told of it, until so many runs ended.

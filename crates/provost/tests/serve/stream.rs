@@ -17,6 +17,22 @@ pub struct Sent {
     pub data: Value,
 }
 
+/// How long a reader of a test waits for a byte.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The connection of a stream that was asked for with this query and these heads, each with its
+/// line break.
+pub fn opened(server: &Served, query: &str, heads: &str, patience: Duration) -> TcpStream {
+    let mut stream = TcpStream::connect(&server.host).unwrap();
+    stream.set_read_timeout(Some(patience)).unwrap();
+    let head = format!(
+        "GET /v1/events{query} HTTP/1.1\r\nHost: {}\r\n{heads}\r\n",
+        server.host
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream
+}
+
 /// A stream that is read.
 pub struct Listening(Box<dyn BufRead + Send>);
 
@@ -52,32 +68,17 @@ impl Listening {
 
     /// The stream of who sends this head.
     pub fn by(server: &Served, login: &str, after: Option<&str>) -> Self {
-        let mut stream = TcpStream::connect(&server.host).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(30)))
-            .unwrap();
         let after = after.map_or_else(String::new, |id| format!("Last-Event-ID: {id}\r\n"));
-        let head = format!(
-            "GET /v1/events HTTP/1.1\r\nHost: {}\r\n{login}\r\n{after}\r\n",
-            server.host
-        );
-        stream.write_all(head.as_bytes()).unwrap();
+        let stream = opened(server, "", &format!("{login}\r\n{after}"), PATIENCE);
         Self(Box::new(BufReader::new(stream)))
     }
 
     /// The stream as a browser asks for it, in gzip.
     fn packed(server: &Served, token: &str, after: &str) -> Self {
-        let mut stream = TcpStream::connect(&server.host).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(30)))
-            .unwrap();
-        let head = format!(
-            "GET /v1/events?after={after} HTTP/1.1\r\nHost: {}\r\nAccept-Encoding: gzip, deflate, br\r\n\
-             Authorization: Bearer {token}\r\n\r\n",
-            server.host
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut from = BufReader::new(stream);
+        let heads =
+            format!("Authorization: Bearer {token}\r\nAccept-Encoding: gzip, deflate, br\r\n");
+        let query = format!("?after={after}");
+        let mut from = BufReader::new(opened(server, &query, &heads, PATIENCE));
         let lines = std::iter::from_fn(|| {
             let mut line = String::new();
             from.read_line(&mut line).unwrap();
